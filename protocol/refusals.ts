@@ -35,7 +35,10 @@ export type RunReason =
   | "native_takeover"
   | "conversation_reset"
   | "timed_out"
-  | "not_started";
+  | "not_started"
+  | "sender_revoked"
+  | "exit_status"
+  | "signalled";
 
 /** Why a conversation can hold no question. The `ineligibleReason` of a snapshot. Contract section 4. */
 export type IneligibleReason = "not_workspace" | "native_driver";
