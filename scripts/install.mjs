@@ -1,7 +1,7 @@
 // Installs exactly what the lock file says, once.
 import { createHash } from "node:crypto";
 import { accessSync, constants, lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { root, run, say } from "./project.mjs";
 
 const modules = join(root, "node_modules");
@@ -39,7 +39,6 @@ function installedByHand() {
 }
 
 function isUsableDirectory(path) {
-  if (!path) return false;
   try {
     if (!statSync(path).isDirectory()) return false;
     accessSync(path, constants.W_OK | constants.X_OK);
@@ -49,12 +48,15 @@ function isUsableDirectory(path) {
   }
 }
 
-/** The environment for npm. A home that is empty, missing or read-only gets a cache inside the project instead. */
+/**
+ * The environment for npm. A home that is empty, missing or read-only gets a cache inside the project instead. (With an
+ * empty HOME the npm that called us names a directory `~` as its cache.)
+ */
 function npmEnvironment() {
   const env = { ...process.env };
-  const cache = env.npm_config_cache || env.NPM_CONFIG_CACHE;
-  const cacheIsUsable = Boolean(cache) && (isUsableDirectory(cache) || isUsableDirectory(dirname(cache)));
-  if (cacheIsUsable || (!cache && isUsableDirectory(env.HOME))) return env;
+  const cache = env.npm_config_cache || env.NPM_CONFIG_CACHE || join(env.HOME || "~", ".npm");
+  const isReal = !cache.split(sep).includes("~");
+  if (isReal && (isUsableDirectory(cache) || isUsableDirectory(dirname(cache)))) return env;
   delete env.NPM_CONFIG_CACHE;
   env.npm_config_cache = join(root, ".npm");
   mkdirSync(env.npm_config_cache, { recursive: true });
