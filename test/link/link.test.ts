@@ -241,7 +241,7 @@ test("[3] a request over 65 536 bytes is not sent", async (context) => {
 
 const CHOICE = { kind: "choice", optionId: OPTION } as const;
 
-test("[8.4] an answer whose reply was lost is uncertain, is read back and never sent again", async (context) => {
+test("[8.10] an answer whose reply was lost is uncertain, is read back and never sent again", async (context) => {
   const world = open(context);
   const peer = await world.connected();
   const answering = world.link.answer(TARGET, CHOICE);
@@ -269,14 +269,14 @@ test("[8.4] an answer whose reply was lost is uncertain, is read back and never 
   assert.equal(third.unread, []);
 });
 
-test("[8.4] an answer without a connection was not sent, and says so", async (context) => {
+test("[8.10] an answer without a connection was not sent, and says so", async (context) => {
   const world = open(context);
   (await world.connected()).cut();
   await world.state();
   assert.is((await world.link.answer(TARGET, CHOICE)).kind, "not_sent");
 });
 
-test("[8.4] an internal error leaves an answer uncertain; every other fault settles it", async (context) => {
+test("[8.10] an internal error leaves an answer uncertain; every other fault settles it", async (context) => {
   const { link, connected } = open(context);
   const peer = await connected();
   const one = link.answer(TARGET, CHOICE);
@@ -295,7 +295,7 @@ test("[8.4] an internal error leaves an answer uncertain; every other fault sett
   assert.is((await four).kind, "settled");
 });
 
-test("[8.4] a receipt of another answer, a pending and a forgotten question are told apart", () => {
+test("[8.10] a receipt of another answer, a pending and a forgotten question are told apart", () => {
   const result = { status: "ready", conversationId: "c1" } as const;
   const other = submitted({ answer: { kind: "text", text: "x" } });
   assert.is(recoveredAnswer({ ...result, question: other }, CHOICE), "otherwise");
@@ -421,7 +421,7 @@ test("nothing from before a reconnect is kept, and events go on after the last o
   assert.equal(await next(), { kind: "gap", retainedFrom: "c0010" });
 });
 
-test("[8.5] a lifecycle event that the snapshot does not reflect in time makes the link read the question", async (context) => {
+test("a lifecycle event that the snapshot does not reflect in time makes the link read the question", async (context) => {
   const { link, connected, clock } = open(context);
   const peer = await connected();
   const { next } = watch(link, { events: true });
