@@ -389,4 +389,64 @@ test("a backup restores into an empty directory, and nowhere else; the count goe
   assert.is((await opened(torn, async (store) => store.status())).commits, 1);
 });
 
+test("[8] after a write that failed on the disk nothing is acknowledged until the reopen found everything", async () => {
+  // A real failure: the log may not grow beyond a limit; the next log begins anew, as after a disk was freed.
+  const dir = freshDir();
+  const level = new URL("../../server/store/level.js", import.meta.url).href;
+  const script = `
+    const { openLevelStore } = await import(${JSON.stringify(level)});
+    const store = await openLevelStore(${JSON.stringify(dir)});
+    const value = Buffer.alloc(3000, "v");
+    const put = (key) => store.commit({ head: key, expected: null, puts: [{ key, value }], deletes: [] });
+    const said = [];
+    const acknowledged = [];
+    for (let round = 0; said.length < 3; round += 1) {
+      const keys = [0, 1, 2].map((index) => "c/" + round + "/" + index);
+      const outcomes = await Promise.all(keys.map(put));
+      for (const [index, { outcome }] of outcomes.entries()) {
+        if (outcome !== "ok") said.push(outcome);
+        else if (said.length > 0) throw new Error("acknowledged after a failure");
+        else acknowledged.push(keys[index]);
+      }
+    }
+    const late = (await put("late")).outcome;
+    const read = await store.get("late").catch((error) => error.code);
+    const before = store.status().state;
+    const again = await store.reopen();
+    const lost = [];
+    for (const key of acknowledged) if ((await store.get(key)) === null) lost.push(key);
+    const next = await put("next");
+    console.log(JSON.stringify({
+      said, late, read, before, again: again.outcome, damage: again.report?.damage, lost,
+      next: next.outcome, counted: next.commit > acknowledged.length, many: acknowledged.length > 10,
+    }));
+    await store.close();
+  `;
+  const limited = `trap '' XFSZ; ulimit -f 200; exec "$0" --input-type=module -e "$1"`;
+  const child = spawn("bash", ["-c", limited, process.execPath, script]);
+  let out = "";
+  let faults = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    out += chunk.toString();
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    faults += chunk.toString();
+  });
+  await once(child, "close");
+  assert.is(faults, "");
+  assert.equal(JSON.parse(out), {
+    said: ["unknown", "unknown", "unknown"],
+    late: "failed",
+    read: "STORE_FAULTED",
+    before: "faulted",
+    again: "ok",
+    damage: [],
+    lost: [],
+    next: "ok",
+    counted: true,
+    many: true,
+  });
+  assert.equal((await opened(dir, async (store) => store.status().report)).damage, []);
+});
+
 test.run();
