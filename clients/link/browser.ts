@@ -1,11 +1,11 @@
 import { SUBPROTOCOL } from "../../protocol/frames.js";
 import { CLOSED_UNAUTHENTICATED, type Connector } from "./transport.js";
 
-/** As much of a browser's WebSocket as the link uses. */
+/** As much of a browser's WebSocket as the link uses; `never`, because the DOM's listeners ask for its own events. */
 interface BrowserSocket {
-  onopen: (() => void) | null;
-  onmessage: ((event: { readonly data: unknown }) => void) | null;
-  onclose: ((event: { readonly code: number }) => void) | null;
+  onopen: ((event: never) => void) | null;
+  onmessage: ((event: never) => void) | null;
+  onclose: ((event: never) => void) | null;
   send(text: string): void;
   close(): void;
 }
@@ -21,8 +21,9 @@ export function browserConnector(Socket: new (url: string, protocol: string) => 
     open(url, _token, events) {
       const socket = new Socket(url, SUBPROTOCOL);
       socket.onopen = () => events.opened();
-      socket.onmessage = ({ data }) => events.message(typeof data === "string" ? data : undefined);
-      socket.onclose = ({ code }) =>
+      socket.onmessage = ({ data }: { readonly data: unknown }) =>
+        events.message(typeof data === "string" ? data : undefined);
+      socket.onclose = ({ code }: { readonly code: number }) =>
         events.ended(
           code === CLOSED_UNAUTHENTICATED
             ? { kind: "refused", reason: "unauthenticated" }
