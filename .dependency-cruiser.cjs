@@ -12,10 +12,10 @@ module.exports = {
     },
     {
       name: "machines-are-pure",
-      comment: "machines/ is rules only: itself, protocol/ and xstate. It runs in a browser and does no I/O.",
+      comment: "machines/ is rules only: itself, protocol/, xstate and typia. It runs in a browser and does no I/O.",
       severity: "error",
       from: { path: "^machines/" },
-      to: { pathNot: "^(machines|protocol)/|(^|/)node_modules/xstate/" },
+      to: { pathNot: "^(machines|protocol)/|(^|/)node_modules/(xstate|typia|@typia)/" },
     },
     {
       name: "server-below-clients",

@@ -2,7 +2,7 @@
 // Plain tsc, tsx and esbuild would leave validators that throw, and an incremental tsc would keep validators of a type
 // that has changed in another file: so it is a whole build, and only when something it depends on has changed.
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exists, filesBelow, root, run, say } from "./project.mjs";
 
@@ -54,6 +54,14 @@ function prune(files) {
   }
 }
 
+/** Makes the programs that package.json names under `bin` executable, once they are there. */
+function makeExecutable() {
+  const { bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  for (const path of Object.values(bin).map((program) => join(root, program))) {
+    if (exists(path)) chmodSync(path, 0o755);
+  }
+}
+
 /** Whether dist/ is what the sources say. */
 export function isBuilt() {
   const files = sources();
@@ -82,6 +90,7 @@ export async function build() {
     const { code } = await run(process.execPath, [script, ...args]);
     if (code !== 0) throw new Error("the sources do not compile; the messages are above");
   }
+  makeExecutable();
   writeFileSync(stampFile, JSON.stringify({ key }));
   say(`setup: compiled in ${((Date.now() - started) / 1000).toFixed(1)} s`);
 }

@@ -20,6 +20,7 @@ const limits = [
   ["browser/", 300],
   ["crash/", 300],
   ["property/", 300],
+  ["scripts/", 300],
   ["", 120],
 ];
 
