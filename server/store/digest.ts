@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 
 /** Bytes of a record's digest that are stored in front of its value. */
-export const SEAL_BYTES = 8;
+const SEAL_BYTES = 8;
 
 const NUL = Buffer.from([0]);
 

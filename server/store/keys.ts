@@ -2,7 +2,7 @@ import { StoreError } from "./errors.js";
 import type { Commit, RangeOptions } from "./port.js";
 
 /** Longest key, in characters. */
-export const KEY_LENGTH = 1024;
+const KEY_LENGTH = 1024;
 
 /** Sorts after every key that can follow a prefix: no key contains it. */
 export const ABOVE = "\x7f";
@@ -10,7 +10,7 @@ export const ABOVE = "\x7f";
 const KEY = /^[\x20-\x7e]+$/;
 
 /** Whether a key may be used with a store. */
-export function isKey(key: string): boolean {
+function isKey(key: string): boolean {
   return key.length <= KEY_LENGTH && KEY.test(key);
 }
 
