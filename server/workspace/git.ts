@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { delimiter, isAbsolute } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 
 /** One entry of `git worktree list`; the first of a list is the main worktree, or the bare repository. */
@@ -78,7 +77,7 @@ function runGit(args: readonly string[], options: GitOptions): Promise<GitRun> {
     let child: ChildProcess;
     try {
       child = spawn("git", args, {
-        cwd: "/", // so that ENOENT means Git and not the directory
+        cwd: "/", // so that ENOENT means Git, and a relative PATH entry leads to nothing in the directory
         env: gitEnvironment(options.env),
         stdio: ["ignore", "pipe", "pipe"],
         detached: true,
@@ -118,17 +117,16 @@ function runGit(args: readonly string[], options: GitOptions): Promise<GitRun> {
 
 /**
  * The caller's `GIT_*` could point Git at another repository, and PWD at another spelling of this one; `CLANKIE_*` is
- * none of its business. A relative PATH entry would run a `git` out of the directory that is being looked at.
+ * none of its business.
  */
 function gitEnvironment(from: GitOptions["env"]): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(from)) {
     if (value !== undefined && name !== "PWD" && !/^(GIT|CLANKIE)_/.test(name)) env[name] = value;
   }
-  const path = (from["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(delimiter).filter((entry) => isAbsolute(entry));
   return {
     ...env,
-    PATH: path.join(delimiter),
+    PATH: from["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
     LC_ALL: "C",
     GIT_OPTIONAL_LOCKS: "0",
     GIT_TERMINAL_PROMPT: "0",

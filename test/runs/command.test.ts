@@ -285,6 +285,24 @@ test("[10] a flood waits for a slow consumer, in bounded memory, and loses nothi
   assert.ok(largest <= 16_384, `${largest} lines of 17 bytes in one call`);
 });
 
+test("[10] what was printed before the end comes, though its consumer is busy until long after the end", async ({
+  world,
+}) => {
+  const command = world.sh("echo $$ >> pids; echo first; while [ ! -e go ]; do sleep 0.01; done; echo second", {
+    onLines: async (lines) => {
+      if (lines[0] === "first") {
+        await writeFile(join(world.root, "go"), "");
+        const [pid = 0] = await world.pids("pids", 1);
+        await becomesTrue("it has ended", async () => !(await runs(pid)));
+        await new Promise((resolve) => setTimeout(resolve, 500)); // the slowness that this is about
+      }
+      world.take(lines);
+    },
+  });
+  assert.equal(await command.finished, { kind: "exited", code: 0 });
+  assert.equal(world.lines, ["first", "second"]);
+});
+
 test("[10] an endless flood before a consumer that takes nothing is held back and ends at once when cancelled", async ({
   world,
 }) => {

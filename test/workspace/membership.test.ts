@@ -247,6 +247,27 @@ test("[10] a registered path that no longer leads to the registered directory is
   assert.is(await world.project(join(main, "src")), "unknown");
 });
 
+test("[10] a registered plain directory that was moved is unknown at its new place, and beside it nothing is", async ({
+  world,
+}) => {
+  await mkdir(world.at("plain", "sub"), { recursive: true });
+  await mkdir(world.at("beside"));
+  await world.register("p", world.at("plain"));
+  await rename(world.at("plain"), world.at("moved"));
+  assert.is(await world.project(world.at("moved")), "unknown");
+  assert.is(await world.project(world.at("moved", "sub")), "unknown");
+  assert.is(await world.project(world.at("beside")), "unassigned");
+});
+
+test("[10] a worktree that Git lists as one to be pruned is unknown", async ({ world }) => {
+  const main = await world.repository("r");
+  const linked = await world.worktree(main, "w");
+  await world.register("p", main);
+  const list = (end: string) => world.fakeGit(`printf 'worktree ${main}\\0\\0worktree ${linked}\\0${end}\\0'`);
+  assert.is(await world.project(linked, await list("detached\\0")), "p");
+  assert.is(await world.project(linked, await list("prunable why\\0")), "unknown");
+});
+
 test("[10] a registered worktree that is gone makes the rest of its repository unknown", async ({ world }) => {
   const main = await world.repository("r");
   const linked = await world.worktree(main, "w");
@@ -268,6 +289,8 @@ test("[10] a worktree moved by hand is unknown, and is found again once Git was 
   assert.is(await world.project(world.at("moved")), "unknown");
   assert.is(await world.project(world.at("moved", "src")), "unknown");
   assert.is(await readFile(record, "utf8"), before, "and asking has repaired nothing");
+  assert.is(await world.project(world.at("moved"), await world.fakeGit(`touch ${world.at("asked")}`)), "unknown");
+  assert.not(await isThere(world.at("asked")), "since Git was not even asked");
   assert.is(await world.project(main), "p", "it spoils nothing for the others");
   await world.git(main, "worktree", "repair", world.at("moved"));
   assert.is(await world.project(world.at("moved")), "p");
