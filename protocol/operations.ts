@@ -59,6 +59,7 @@ export interface DeviceView {
   readonly mode: DeviceMode;
   readonly createdAt: Timestamp;
   readonly lastSeenAt?: Timestamp;
+  readonly expiresAt?: Timestamp;
   readonly revokedAt?: Timestamp;
 }
 
@@ -134,7 +135,7 @@ export interface Operations {
       readonly events: readonly ConversationEvent[];
       /** Pass it as `after` to read on. */
       readonly next: Cursor;
-      /** The oldest event that is still kept is the first after this cursor. */
+      /** The cursor of the oldest event that is still kept. */
       readonly retainedFrom: Cursor;
       /** Events after `after` have left the retained history. */
       readonly gap: boolean;
@@ -188,7 +189,7 @@ export interface Operations {
   run_cancel: { params: Versioned & { readonly runId: RunId }; result: Empty };
 
   device_pair_begin: {
-    params: Versioned & { readonly mode: DeviceMode };
+    params: Versioned & { readonly mode: DeviceMode; readonly expiresInSeconds?: Seconds };
     result: { readonly code: string; readonly expiresAt: Timestamp; readonly url: string };
   };
   device_pair_complete: {
@@ -217,7 +218,7 @@ export interface Operations {
   };
   credential_list: { params: Versioned; result: { readonly credentials: readonly CredentialView[] } };
   credential_rotate: {
-    params: Versioned & { readonly credentialId: Id };
+    params: Versioned & { readonly credentialId: Id; readonly expiresInSeconds?: Seconds };
     result: { readonly credentialId: Id; readonly token: Secret };
   };
   credential_revoke: { params: Versioned & { readonly credentialId: Id }; result: Empty };
@@ -256,8 +257,10 @@ export interface Notifications {
     readonly patch: { readonly [member: string]: unknown };
   };
   conversation_event: { readonly event: ConversationEvent };
-  /** The subscriber read so slowly that events left the retained history: those up to `retainedFrom` are missing. */
+  /** The subscriber read so slowly that events left the retained history: those before `retainedFrom` are missing. */
   conversation_gap: { readonly conversationId: Id; readonly retainedFrom: Cursor };
+  /** The credential of this connection is no longer good: every subscription has ended. */
+  credential_ended: { readonly standing: "rotated" | "expired" | "revoked" };
   inbox_delta: {
     readonly fromVersion: Counter;
     readonly toVersion: Counter;

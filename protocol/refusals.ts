@@ -24,7 +24,10 @@ export type RefusalReason =
   | "unknown_option"
   | "text_not_allowed";
 
-/** Why a run that was accepted did not complete; the `reasonCode` of a `turn` event and of a continuation. */
+/**
+ * Why a run that was accepted did not complete; the `reasonCode` of a `turn` event and of a continuation. A command's
+ * own end is `exit_` with its status or `signal_` with its signal, and an agent that settles its run gives its own.
+ */
 export type RunReason =
   | "context_lost"
   | "responder_revoked"
@@ -37,8 +40,7 @@ export type RunReason =
   | "timed_out"
   | "not_started"
   | "sender_revoked"
-  | "exit_status"
-  | "signalled";
+  | "output_not_stored";
 
 /** Why a conversation can hold no question. The `ineligibleReason` of a snapshot. Contract section 4. */
 export type IneligibleReason = "not_workspace" | "native_driver";

@@ -48,6 +48,7 @@ const notificationValidators: { readonly [N in NotificationName]: Validator<Noti
   conversation_delta: typia.createValidateEquals<Notifications["conversation_delta"]>(),
   conversation_event: typia.createValidateEquals<Notifications["conversation_event"]>(),
   conversation_gap: typia.createValidateEquals<Notifications["conversation_gap"]>(),
+  credential_ended: typia.createValidateEquals<Notifications["credential_ended"]>(),
   inbox_delta: typia.createValidateEquals<Notifications["inbox_delta"]>(),
 };
 

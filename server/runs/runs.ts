@@ -1,0 +1,194 @@
+import type { Run } from "../../machines/context.js";
+import { continuationMessage } from "../../machines/continuation.js";
+import type { Caller } from "../../machines/facts.js";
+import type { RunEventBody } from "../../protocol/events.js";
+import type { WorkspaceFacts } from "../../protocol/operations.js";
+import type { RunReason } from "../../protocol/refusals.js";
+import { type CommandEnd, type CommandProcess, startCommand } from "./command.js";
+
+/** What a run says to its agent. Contract section 6, last paragraph. */
+export function messageOf(run: Run): string {
+  switch (run.origin.kind) {
+    case "message":
+      return run.origin.text;
+    case "continuation":
+      return continuationMessage(run.origin.question, run.origin.answer);
+    default:
+      return run.origin satisfies never;
+  }
+}
+
+export interface CommandRun {
+  readonly run: Run;
+  readonly conversationId: string;
+  readonly command: readonly string[];
+  readonly directory: string;
+}
+
+/** How a command run ended, as `run.settle` says it. Contract section 10. */
+export interface RunEnd {
+  readonly state: "completed" | "failed";
+  readonly reasonCode?: string;
+  readonly summary?: string;
+}
+
+export interface RunsHost {
+  readonly url: string;
+  readonly timeLimitMs: number;
+  /** The variables of the service's own environment that an agent gets. */
+  readonly environment: Readonly<Record<string, string>>;
+  openToken(runId: string, conversationId: string): string;
+  closeToken(runId: string): void;
+  facts(directory: string): Promise<WorkspaceFacts>;
+  report(conversationId: string, caller: Caller, runId: string, bodies: readonly RunEventBody[]): Promise<void>;
+  settle(conversationId: string, caller: Caller, runId: string, end: RunEnd): Promise<void>;
+  log(message: string, fields: Readonly<Record<string, unknown>>): void;
+}
+
+const KILL_GRACE_MS = 3_000;
+/** So many agent lines are stored with one commit. */
+const LINES_A_COMMIT = 100;
+
+/** The command runs that are going on: each a process group, with a token that ends with it. Contract section 10. */
+export class Runs {
+  readonly #host: RunsHost;
+  readonly #live = new Map<string, { process: CommandProcess | null; stopped: boolean; done: Promise<void> }>();
+
+  constructor(host: RunsHost) {
+    this.#host = host;
+  }
+
+  get count(): number {
+    return this.#live.size;
+  }
+
+  /** Starts a run whose beginning is durable. Never called twice for one run: the machine begins a run once. */
+  start(given: CommandRun): void {
+    const { runId } = given.run;
+    if (this.#live.has(runId)) return;
+    const entry = { process: null, stopped: false, done: Promise.resolve() };
+    this.#live.set(runId, entry);
+    entry.done = this.#go(given, entry).finally(() => this.#live.delete(runId));
+  }
+
+  /** Ends a run's process group; its token is gone at once. */
+  stop(runId: string): void {
+    this.#host.closeToken(runId);
+    const entry = this.#live.get(runId);
+    if (entry === undefined) return;
+    entry.stopped = true;
+    entry.process?.cancel();
+  }
+
+  /** Ends everything and waits for it. */
+  async close(): Promise<void> {
+    const all = [...this.#live.entries()];
+    for (const [runId] of all) this.stop(runId);
+    await Promise.all(all.map(([, { done }]) => done));
+  }
+
+  async #go(given: CommandRun, entry: { process: CommandProcess | null; stopped: boolean }): Promise<void> {
+    const { run, conversationId, command, directory } = given;
+    const { runId } = run;
+    const host = this.#host;
+    const caller: Caller = {
+      stamp: { kind: "agent", id: `run:${runId}`, generation: 1 },
+      standing: "good",
+      conversationId,
+      runId,
+    };
+    const fields = { conversationId, runId };
+    try {
+      const facts = await host.facts(directory);
+      if (entry.stopped) return;
+      const [program, ...rest] = command;
+      if (program === undefined) throw new Error("a run without a command");
+      const process = startCommand({
+        command: [program, ...rest],
+        cwd: directory,
+        env: {
+          ...host.environment,
+          CLANKIE_URL: host.url,
+          CLANKIE_TOKEN: host.openToken(runId, conversationId),
+          CLANKIE_CONVERSATION: conversationId,
+          CLANKIE_RUN: runId,
+          CLANKIE_CONTEXT: JSON.stringify(facts),
+        },
+        message: messageOf(run),
+        timeLimitMs: host.timeLimitMs,
+        killGraceMs: KILL_GRACE_MS,
+        onLines: async (lines) => {
+          const spoken = lines.filter((line) => line.trim() !== "");
+          for (let from = 0; from < spoken.length; from += LINES_A_COMMIT) {
+            if (entry.stopped) return;
+            const bodies = spoken
+              .slice(from, from + LINES_A_COMMIT)
+              .map((text): RunEventBody => ({ type: "message", text, streaming: false }));
+            await host.report(conversationId, caller, runId, bodies);
+          }
+        },
+        onStderr: (text) => host.log("agent stderr", { ...fields, text }),
+      });
+      entry.process = process;
+      const end = await process.finished;
+      if (!entry.stopped) await host.settle(conversationId, caller, runId, endOf(end));
+    } catch (error) {
+      entry.process?.cancel();
+      host.log("a run could not be told to its end", { ...fields, error: String(error) });
+      if (!entry.stopped) await this.#fail(given, caller);
+    } finally {
+      host.closeToken(runId);
+    }
+  }
+
+  /** The agent's output or its end could not be stored: the run fails, as soon as that can be stored. */
+  async #fail({ run, conversationId }: CommandRun, caller: Caller): Promise<void> {
+    try {
+      await this.#host.settle(conversationId, caller, run.runId, {
+        state: "failed",
+        reasonCode: "output_not_stored" satisfies RunReason,
+      });
+    } catch (error) {
+      this.#host.log("the failure of a run could not be stored", {
+        conversationId,
+        runId: run.runId,
+        error: String(error),
+      });
+    }
+  }
+}
+
+function endOf(end: CommandEnd): RunEnd {
+  switch (end.kind) {
+    case "exited":
+      return end.code === 0
+        ? { state: "completed" }
+        : {
+            state: "failed",
+            reasonCode: `exit_${end.code}`,
+            summary: `the agent's command ended with exit status ${end.code}`,
+          };
+    case "signalled":
+      return {
+        state: "failed",
+        reasonCode: `signal_${end.signal}`,
+        summary: `the agent's command was ended by ${end.signal}`,
+      };
+    case "timed_out":
+      return {
+        state: "failed",
+        reasonCode: "timed_out" satisfies RunReason,
+        summary: "the agent's command took too long",
+      };
+    case "cancelled":
+      return { state: "failed", reasonCode: "run_cancelled" satisfies RunReason };
+    case "not_started":
+      return {
+        state: "failed",
+        reasonCode: "not_started" satisfies RunReason,
+        summary: `the agent's command could not be started (${end.code}); is it installed and executable?`,
+      };
+    default:
+      return end satisfies never;
+  }
+}

@@ -1,0 +1,969 @@
+import { basename } from "node:path";
+import { answerAuthority, mayCall, mayRead } from "../machines/authority.js";
+import type { ConversationContext, CredentialStamp } from "../machines/context.js";
+import { cursorOf } from "../machines/context.js";
+import type { ConversationState } from "../machines/decide.js";
+import type { Effect } from "../machines/effects.js";
+import type { AskFacts, Caller, ConversationEvent, QuestionFacts, RunFacts } from "../machines/facts.js";
+import { questionResult } from "../machines/views.js";
+import { BOUNDS } from "../protocol/bounds.js";
+import type { ConversationEvent as StoredEvent } from "../protocol/events.js";
+import type { Method, Params, Result, WorkspaceFacts } from "../protocol/operations.js";
+import type { Question, QuestionResult } from "../protocol/question.js";
+import { checkEvent } from "../protocol/results.js";
+import type { ConversationSnapshot } from "../protocol/snapshot.js";
+import {
+  type Answered,
+  type Committed,
+  type Conversation,
+  type ConversationHost,
+  type Prepared,
+  snapshotAt,
+  stateUnavailable,
+} from "./conversations/conversation.js";
+import { Conversations, idOfPlace } from "./conversations/conversations.js";
+import { eventPrefix, isActive } from "./conversations/record.js";
+import { type Environment, timestamp } from "./environment.js";
+import { Fault, invalid } from "./fault.js";
+import { PendingQuestions } from "./inbox.js";
+import { parsed } from "./json.js";
+import type { Log } from "./log.js";
+import { Metrics } from "./metrics.js";
+import { Pairing } from "./principals/pairing.js";
+import { deviceView, type Presented, PrincipalRegistry } from "./principals/registry.js";
+import { type CommandRun, messageOf, Runs } from "./runs/runs.js";
+import type { Store } from "./store/port.js";
+import { StoreKeeper } from "./store-keeper.js";
+import {
+  type Change,
+  ConversationFollower,
+  eventFrame,
+  InboxFollower,
+  type Outlet,
+  type Versioned,
+} from "./subscriptions.js";
+import { resolveWorkspace, sameWorkspace } from "./workspace/identity.js";
+import { projectMembership } from "./workspace/membership.js";
+import { Projects } from "./workspace/projects.js";
+
+export interface ServiceOptions {
+  readonly version: string;
+  readonly dataDirectory: string;
+  /** Stable for a data directory: marks what is this service's own. */
+  readonly serviceId: string;
+  readonly retainEvents: number;
+  readonly runTimeoutMs: number;
+  /** The variables an agent's command inherits. */
+  readonly agentEnvironment: Readonly<Record<string, string>>;
+  /** Called when the operator's token was rotated, with the new one. */
+  readonly operatorTokenChanged: (id: string, token: string) => Promise<void>;
+}
+
+/** Who calls, over which connection. */
+export interface Call {
+  readonly presented: Presented;
+  readonly subscriber: Subscriber;
+}
+
+/** What a connection follows. Closing it ends everything it follows. */
+export class Subscriber {
+  readonly outlet: Outlet;
+  readonly conversations = new Map<string, { readonly follower: ConversationFollower; readonly end: () => void }>();
+  inbox: InboxFollower | null = null;
+
+  constructor(outlet: Outlet) {
+    this.outlet = outlet;
+  }
+}
+
+type Guarded = Exclude<Method, "authenticate" | "device_pair_complete">;
+type Handlers = {
+  readonly [M in Guarded]: (params: Params<M>, call: Call, caller: Caller) => Promise<Result<M>> | Result<M>;
+};
+
+/** Events of a subscription are read from the store in pages of this size, so that a slow reader costs little. */
+const FOLLOW_PAGE = 50;
+
+/**
+ * The pipeline: authenticate, validate, gather facts, let the machine decide, commit, then reply, tell and perform.
+ * No rule lives here. Contract section 5.
+ */
+export class Service {
+  readonly principals: PrincipalRegistry;
+  readonly pairing: Pairing;
+  readonly projects: Projects;
+  readonly pending = new PendingQuestions();
+  readonly metrics: Metrics;
+  readonly keeper: StoreKeeper;
+  readonly #options: ServiceOptions;
+  readonly #store: Store;
+  readonly #environment: Environment;
+  readonly #log: Log;
+  readonly #conversations: Conversations;
+  readonly #runs: Runs;
+  readonly #followers = new Map<string, Set<ConversationFollower>>();
+  readonly #active = new Set<string>();
+  readonly #startedAt: number;
+  #conversationCount = 0;
+  #url = "";
+  #stopping = false;
+  /** Open sockets, told by the socket layer. */
+  connections: () => number = () => 0;
+  /** Called when credentials changed: live views of those that are no longer good end. */
+  credentialsChanged: () => void = () => undefined;
+
+  constructor(options: ServiceOptions, store: Store, environment: Environment, log: Log) {
+    this.#options = options;
+    this.#store = store;
+    this.#environment = environment;
+    this.#log = log;
+    this.#startedAt = environment.now();
+    this.keeper = new StoreKeeper(store, environment, log);
+    this.principals = new PrincipalRegistry(store, environment);
+    this.pairing = new Pairing(environment);
+    this.projects = new Projects(store, environment);
+    const host: ConversationHost = {
+      store,
+      environment,
+      retainEvents: options.retainEvents,
+      committed: (change) => this.#committed(change),
+      perform: (conversationId, effect) => this.#perform(conversationId, effect),
+      storeIsBack: () => this.keeper.isBack(),
+      reading: (read) => this.keeper.reading(read),
+    };
+    this.#conversations = new Conversations(host);
+    const service = this;
+    this.#runs = new Runs({
+      get url() {
+        return service.#url;
+      },
+      timeLimitMs: options.runTimeoutMs,
+      environment: options.agentEnvironment,
+      openToken: (runId, conversationId) => this.principals.openRun(runId, conversationId),
+      closeToken: (runId) => this.principals.closeRun(runId),
+      facts: (directory) => this.#facts(directory),
+      report: async (conversationId, caller, runId, bodies) => {
+        await this.#handle(conversationId, () => ({
+          event: { type: "run.report", at: this.#now(), caller, runId, bodies },
+          fence: [],
+        }));
+      },
+      settle: async (conversationId, caller, runId, end) => {
+        await this.#handle(conversationId, () => ({
+          event: { type: "run.settle", at: this.#now(), caller, runId, ...end },
+          fence: [],
+        }));
+      },
+      log: (message, fields) => log.info(fields, message),
+    });
+    this.metrics = new Metrics({
+      connections: () => this.connections(),
+      pending: () => this.pending.count,
+      runs: () => this.#runs.count,
+      commits: () => store.status().commits,
+      storeReady: () => store.status().state === "open",
+      damage: () => store.status().report.damage.length,
+    });
+  }
+
+  /** Where agents reach the service; known once it listens. */
+  listening(url: string): void {
+    this.#url = url;
+  }
+
+  get isReady(): boolean {
+    return !this.#stopping && this.#store.status().state === "open";
+  }
+
+  /**
+   * Cancels what was pending and fails what was accepted or running, before any connection is accepted. Costs by the
+   * active conversations. Contract section 8.
+   */
+  async recover(progress: (done: number, of: number) => void): Promise<readonly Recovered[]> {
+    for (const key of await this.principals.load()) this.#log.error({ key }, "a stored principal does not parse");
+    await this.projects.load();
+    this.#conversationCount = await this.#conversations.count();
+    const ids = await this.#conversations.active();
+    const recovered: Recovered[] = [];
+    let done = 0;
+    await inParallel(ids, 32, async (id) => {
+      try {
+        recovered.push(await this.#recoverOne(id));
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        this.#log.error({ conversationId: id, code: error.data.code }, error.message);
+      }
+      done += 1;
+      progress(done, ids.length);
+    });
+    return recovered.filter(({ requestId, runIds }) => requestId !== undefined || runIds.length > 0);
+  }
+
+  async #recoverOne(id: string): Promise<Recovered> {
+    let before: ConversationState | undefined;
+    const serviceId = this.#options.serviceId;
+    await this.#handle(id, (state) => {
+      before = state;
+      return { event: { type: "service.restarted", at: this.#now(), serviceId }, fence: [] };
+    });
+    const context = before?.context;
+    return {
+      conversationId: id,
+      title: context?.title ?? "",
+      ...(context?.open && { requestId: context.open.question.requestId }),
+      runIds: [context?.active, ...(context?.waiting ?? [])].flatMap((run) => (run ? [run.runId] : [])),
+    };
+  }
+
+  /** Fails what runs and ends its processes. No question is touched: the next start cancels what is pending. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    const active = [...this.#active];
+    await inParallel(active, 32, async (id) => {
+      try {
+        await this.#handle(id, () => ({ event: { type: "service.stopping", at: this.#now() }, fence: [] }));
+      } catch (error) {
+        this.#log.error({ conversationId: id, error: String(error) }, "a run could not be failed at the stop");
+      }
+    });
+    await this.#runs.close();
+  }
+
+  /** Ends everything a connection follows. */
+  disconnect(subscriber: Subscriber): void {
+    for (const { end } of subscriber.conversations.values()) end();
+    subscriber.conversations.clear();
+    if (subscriber.inbox !== null) this.pending.remove(subscriber.inbox);
+    subscriber.inbox = null;
+  }
+
+  /**
+   * Answers one validated request.
+   *
+   * @throws {Fault}
+   */
+  async request<M extends Guarded>(method: M, params: Params<M>, call: Call): Promise<Result<M>> {
+    const caller = this.principals.caller(call.presented);
+    const conversationId = "conversationId" in params ? (params.conversationId as string) : undefined;
+    const permitted = mayCall(caller, method, conversationId);
+    if (!permitted.ok) throw refusal(permitted.reason, caller);
+    if (this.#stopping) throw new Fault("shutting_down", "the service is stopping; connect again when it is back");
+    this.principals.seen(caller.stamp);
+    const handler = this.#handlers[method] as (p: Params<M>, c: Call, w: Caller) => Promise<Result<M>>;
+    return await handler(params, call, caller);
+  }
+
+  /** Turns a pairing code into a device. Needs no credential. Contract section 5. */
+  async completePairing({ code, name }: Params<"device_pair_complete">): Promise<Result<"device_pair_complete">> {
+    const { mode, deviceExpiresInSeconds } = this.pairing.take(code);
+    const { record, token } = await this.principals.addDevice(name, mode, deviceExpiresInSeconds);
+    this.#log.info({ deviceId: record.id, mode }, "a device was paired");
+    return { deviceId: record.id, token, mode };
+  }
+
+  readonly #handlers: Handlers = {
+    conversation_create: async ({ scope, title, runner = { kind: "attached" } }) => {
+      const binding = await this.#bind(scope, runner.kind === "command");
+      const at = this.#now();
+      const context: ConversationContext = {
+        conversationId: this.#environment.uuid(),
+        title: title?.trim() ?? (binding === null ? scope.kind : basename(binding.path) || binding.path),
+        scope,
+        binding: binding && { path: binding.path, device: binding.device, inode: binding.inode },
+        runner,
+        harness: null,
+        serviceId: this.#options.serviceId,
+        incarnationId: this.#environment.uuid(),
+        revision: 0,
+        version: 1,
+        eventSequence: 0,
+        open: null,
+        receipts: [],
+        active: null,
+        waiting: [],
+        settled: [],
+      };
+      const conversation = await this.#conversations.create(context, at);
+      this.#conversationCount += 1;
+      return { conversation: conversation.snapshot };
+    },
+
+    conversation_list: async ({ after, limit = BOUNDS.listPage }, _call, caller) => {
+      const conversations: ConversationSnapshot[] = [];
+      let last = after ?? "";
+      for await (const place of this.#conversations.places(last)) {
+        if (conversations.length >= limit) return { conversations, next: last };
+        last = place;
+        const id = idOfPlace(place);
+        const snapshot = mayRead(caller, id) ? await this.#listed(id, ({ snapshot }) => snapshot) : null;
+        if (snapshot !== null) conversations.push(snapshot);
+      }
+      return { conversations };
+    },
+
+    conversation_show: async ({ conversationId }) => ({ conversation: await this.#snapshot(conversationId) }),
+
+    conversation_send: async ({ conversationId, message, expectedRevision }, _call, caller) => {
+      const runId = this.#environment.uuid();
+      const { reply, state } = await this.#handle(conversationId, async (current) => ({
+        event: {
+          type: "message.send",
+          at: this.#now(),
+          caller: this.#again(caller, _call),
+          text: message,
+          ...(expectedRevision !== undefined && { expectedRevision }),
+          runId,
+          workspaceIsSame: await this.#workspaceIsSame(current),
+        },
+        fence: this.principals.fence([caller.stamp]),
+      }));
+      switch (reply.kind) {
+        case "accepted":
+          return { status: "accepted", runId: reply.runId, revision: state.context.revision };
+        case "conflict":
+          return { status: "revision_conflict", revision: state.context.revision };
+        default:
+          throw faultOf(reply);
+      }
+    },
+
+    conversation_reset: async ({ conversationId, expectedRevision }) => {
+      const { reply, state } = await this.#handle(conversationId, () => ({
+        event: {
+          type: "conversation.reset",
+          at: this.#now(),
+          expectedRevision,
+          incarnationId: this.#environment.uuid(),
+        },
+        fence: [],
+      }));
+      if (reply.kind === "conflict") return { status: "revision_conflict", revision: state.context.revision };
+      return { conversation: await this.#snapshot(conversationId) };
+    },
+
+    conversation_tail: ({ conversationId, after, limit = BOUNDS.eventPageDefault }) =>
+      this.#conversations.use(conversationId, async (conversation) => {
+        await conversation.state();
+        const { events, retainedFrom, gap } = await this.#eventsAfter(conversation, readCursor(after), limit);
+        return { events, next: events.at(-1)?.cursor ?? after ?? cursorOf(0), retainedFrom, gap };
+      }),
+
+    conversation_subscribe: ({ conversationId, events = false, after }, { subscriber }) =>
+      this.#conversations.use(conversationId, async (conversation) => {
+        const from = readCursor(after);
+        await conversation.state();
+        subscriber.conversations.get(conversationId)?.end();
+        const newest = (): Versioned<ConversationSnapshot> => ({
+          version: conversation.current.context.version,
+          value: conversation.snapshot,
+        });
+        const sent = newest();
+        const follower = new ConversationFollower(
+          subscriber.outlet,
+          conversationId,
+          { newest, eventsAfter: (cursor) => this.#eventsAfter(conversation, cursor, FOLLOW_PAGE) },
+          sent,
+          events ? (after === undefined ? sent.value.safeCursor : from) : null,
+        );
+        const release = this.#conversations.hold(conversationId);
+        const followers = this.#followers.get(conversationId) ?? new Set();
+        this.#followers.set(conversationId, followers.add(follower));
+        subscriber.conversations.set(conversationId, {
+          follower,
+          end: () => {
+            follower.close();
+            release();
+            followers.delete(follower);
+            if (followers.size === 0 && this.#followers.get(conversationId) === followers) {
+              this.#followers.delete(conversationId);
+            }
+          },
+        });
+        // Not before the reply: the snapshot comes first.
+        setImmediate(() => follower.start());
+        return { snapshot: sent.value, version: sent.version };
+      }),
+
+    conversation_unsubscribe: ({ conversationId }, { subscriber }) => {
+      subscriber.conversations.get(conversationId)?.end();
+      subscriber.conversations.delete(conversationId);
+      return {};
+    },
+
+    inbox_subscribe: (_params, { subscriber }) => {
+      if (subscriber.inbox !== null) this.pending.remove(subscriber.inbox);
+      const { newest } = this.pending;
+      subscriber.inbox = new InboxFollower(subscriber.outlet, newest, () => this.pending.newest);
+      this.pending.add(subscriber.inbox);
+      return { inbox: newest.value, version: newest.version };
+    },
+
+    inbox_unsubscribe: (_params, { subscriber }) => {
+      if (subscriber.inbox !== null) this.pending.remove(subscriber.inbox);
+      subscriber.inbox = null;
+      return {};
+    },
+
+    native_claim: async ({ conversationId, harness }) => {
+      await this.#handle(conversationId, () => ({
+        event: { type: "native.claim", at: this.#now(), harness: harness.trim() },
+        fence: [],
+      }));
+      return { conversation: await this.#snapshot(conversationId) };
+    },
+
+    native_release: async ({ conversationId }) => {
+      await this.#handle(conversationId, () => ({ event: { type: "native.release", at: this.#now() }, fence: [] }));
+      return { conversation: await this.#snapshot(conversationId) };
+    },
+
+    request_user_input: ({ conversationId, schemaVersion: _, ...draft }, call) => {
+      const requestId = this.#environment.uuid();
+      const optionIds = Array.from({ length: BOUNDS.optionsMax }, () => this.#environment.uuid());
+      return this.#question(conversationId, async (state) => {
+        const caller = this.principals.caller(call.presented);
+        const { facts, stamps } = await this.#askFacts(state, caller);
+        return {
+          event: { type: "question.ask", at: this.#now(), caller, draft, requestId, optionIds, facts },
+          fence: this.principals.fence([caller.stamp, ...stamps]),
+        };
+      });
+    },
+
+    input_get: ({ conversationId, requestId }) =>
+      this.#question(conversationId, async (state) => {
+        const facts = await this.#questionFacts(state);
+        return {
+          event: { type: "question.read", at: this.#now(), ...(requestId !== undefined && { requestId }), facts },
+          fence: [],
+        };
+      }),
+
+    input_list: async ({ status, after = "", limit = BOUNDS.listPage }) => {
+      // A place in this list: a conversation's place, and behind # the last question seen of that conversation.
+      const [resumed = "", seen] = after.split("#");
+      const questions: QuestionResult[] = [];
+      let last = "";
+      const take = async (place: string, from?: string): Promise<boolean> => {
+        const all = await this.#questionsOf(idOfPlace(place), status);
+        questions.push(...all.slice(all.findIndex(({ question }) => question?.requestId === from) + 1));
+        last = place;
+        return questions.length > limit;
+      };
+      const page = (): Result<"input_list"> => {
+        const shown = questions.slice(0, limit);
+        return { questions: shown, next: `${last}#${shown.at(-1)?.question?.requestId ?? ""}` };
+      };
+      if (seen !== undefined && (await take(resumed, seen))) return page();
+      for await (const place of this.#conversations.places(resumed)) {
+        if (status === "pending" && !this.#active.has(idOfPlace(place))) continue;
+        if (await take(place)) return page();
+      }
+      return { questions };
+    },
+
+    input_answer: (params, call) => {
+      const { conversationId, incarnationId, requestId, expectedRevision, answer } = params;
+      const runId = this.#environment.uuid();
+      return this.#answering(params, call, (caller, facts) => ({
+        type: "question.answer",
+        at: this.#now(),
+        caller,
+        incarnationId,
+        requestId,
+        expectedRevision,
+        facts,
+        answer,
+        runId,
+      })).then((result) => {
+        const { status, reason } = result;
+        const fresh = result.question?.continuation?.runId === runId;
+        this.metrics.answers.inc({
+          outcome: status === "resolved" ? (fresh ? "stored" : "repeated") : (reason ?? status),
+        });
+        this.#log.info({ conversationId, requestId, status, reason, ...(fresh && { runId }) }, "answer");
+        return result;
+      });
+    },
+
+    input_cancel: (params, call) => {
+      const { incarnationId, requestId, expectedRevision } = params;
+      return this.#answering(params, call, (caller, facts) => ({
+        type: "question.cancel",
+        at: this.#now(),
+        caller,
+        incarnationId,
+        requestId,
+        expectedRevision,
+        facts,
+      }));
+    },
+
+    run_claim: async ({ runId }, call, caller) => {
+      const conversationId = await this.#ownRun(runId, caller);
+      const { reply, state } = await this.#handle(conversationId, async (current) => {
+        const { facts, stamps } = await this.#runFacts(current);
+        return {
+          event: { type: "run.claim", at: this.#now(), caller: this.principals.caller(call.presented), runId, facts },
+          fence: this.principals.fence(stamps),
+        };
+      });
+      if (reply.kind !== "claimed") throw faultOf(reply);
+      const { binding } = state.context;
+      return {
+        runId,
+        message: messageOf(reply.run),
+        context: binding === null ? null : await this.#facts(binding.path),
+        workspace: binding?.path ?? null,
+      };
+    },
+
+    run_event: async ({ runId, event }, call, caller) => {
+      const conversationId = await this.#ownRun(runId, caller);
+      const { reply, events } = await this.#handle(conversationId, () => ({
+        event: {
+          type: "run.report",
+          at: this.#now(),
+          caller: this.principals.caller(call.presented),
+          runId,
+          bodies: [event],
+        },
+        fence: [],
+      }));
+      const cursor = events.at(-1)?.cursor;
+      if (reply.kind !== "reported" || cursor === undefined) throw faultOf(reply);
+      return { cursor };
+    },
+
+    run_settle: async ({ runId, schemaVersion: _, ...end }, call, caller) => {
+      const conversationId = await this.#ownRun(runId, caller);
+      const { reply } = await this.#handle(conversationId, () => ({
+        event: { type: "run.settle", at: this.#now(), caller: this.principals.caller(call.presented), ...end, runId },
+        fence: [],
+      }));
+      if (reply.kind !== "done") throw faultOf(reply);
+      return {};
+    },
+
+    run_cancel: async ({ runId }) => {
+      const conversationId = await this.#conversations.ofRun(runId);
+      const { reply } = await this.#handle(conversationId, () => ({
+        event: { type: "run.cancel", at: this.#now(), runId },
+        fence: [],
+      }));
+      if (reply.kind !== "done") throw faultOf(reply);
+      return {};
+    },
+
+    device_pair_begin: ({ mode, expiresInSeconds }) => {
+      const { code, expiresAt } = this.pairing.begin(mode, expiresInSeconds);
+      return { code, expiresAt, url: `${this.#url}/#${code}` };
+    },
+
+    device_list: () => ({ devices: this.principals.devices() }),
+
+    device_mode: async ({ deviceId, mode }) => {
+      const record = await this.principals.setDeviceMode(deviceId, mode);
+      this.#log.info({ deviceId, mode }, "a device's mode was set");
+      return { device: deviceView(record) };
+    },
+
+    device_revoke: async ({ deviceId }) => {
+      const record = await this.principals.revokeDevice(deviceId);
+      this.#log.info({ deviceId }, "a device was revoked");
+      this.credentialsChanged();
+      await this.#revoked({ kind: "device", id: deviceId });
+      return { device: deviceView(record) };
+    },
+
+    credential_issue: async (params, _call, caller) => {
+      const conversationId = params.kind === "agent" ? params.conversationId : undefined;
+      if (conversationId !== undefined) await this.#snapshot(conversationId);
+      const { record, token } = await this.principals.issue({
+        kind: params.kind,
+        ...(conversationId !== undefined && { conversationId }),
+        ...(params.kind === "agent" && { issuedBy: caller.stamp }),
+        ...(params.expiresInSeconds !== undefined && { expiresInSeconds: params.expiresInSeconds }),
+      });
+      this.#log.info({ credentialId: record.id, kind: record.kind }, "a credential was issued");
+      return {
+        credentialId: record.id,
+        kind: params.kind,
+        token,
+        ...(record.expiresAt !== undefined && { expiresAt: record.expiresAt }),
+      };
+    },
+
+    credential_list: () => ({ credentials: this.principals.credentials() }),
+
+    credential_rotate: async ({ credentialId, expiresInSeconds }) => {
+      const { token } = await this.principals.rotate(credentialId, expiresInSeconds);
+      this.#log.info({ credentialId }, "a credential was rotated");
+      this.credentialsChanged();
+      await this.#options.operatorTokenChanged(credentialId, token);
+      return { credentialId, token };
+    },
+
+    credential_revoke: async ({ credentialId }) => {
+      const record = await this.principals.revokeCredential(credentialId);
+      this.#log.info({ credentialId }, "a credential was revoked");
+      this.credentialsChanged();
+      await this.#revoked({ kind: record.kind, id: credentialId });
+      return {};
+    },
+
+    project_add: async ({ path, name }) => {
+      const project = await this.projects.add(path, name);
+      return { project, projectsRevision: this.projects.current().revision };
+    },
+
+    project_remove: async ({ projectId }) => {
+      await this.projects.remove(projectId);
+      return { projectsRevision: this.projects.current().revision };
+    },
+
+    project_list: () => ({ projects: this.projects.views(), projectsRevision: this.projects.current().revision }),
+
+    project_membership: ({ path }) => projectMembership(path, this.projects),
+
+    service_status: () => {
+      const { report, state, commits } = this.#store.status();
+      return {
+        version: this.#options.version,
+        startedAt: new Date(this.#startedAt).toISOString(),
+        uptimeSeconds: Math.floor((this.#environment.now() - this.#startedAt) / 1_000),
+        dataDirectory: this.#options.dataDirectory,
+        counts: {
+          conversations: this.#conversationCount,
+          activeConversations: this.#active.size,
+          pendingQuestions: this.pending.count,
+          activeRuns: this.#runs.count,
+          connections: this.connections(),
+        },
+        store: {
+          kind: "leveldb",
+          state: state === "open" ? "ready" : "faulted",
+          commits,
+          damage: report.damage.map(({ kind, detail }) => `${kind}: ${detail}`),
+        },
+      };
+    },
+  };
+
+  #now(): string {
+    return timestamp(this.#environment);
+  }
+
+  /** Looks the caller up once more, at the moment its facts are gathered. */
+  #again(caller: Caller, call: Call): Caller {
+    const now = this.principals.caller(call.presented);
+    const permitted = mayCall(now, "conversation_send");
+    if (!permitted.ok) throw refusal(permitted.reason, caller);
+    return now;
+  }
+
+  #handle(
+    conversationId: string,
+    prepare: (state: ConversationState) => Promise<Prepared> | Prepared,
+  ): Promise<Answered> {
+    return this.#conversations.use(conversationId, async (conversation) => {
+      const result = await conversation.handle(prepare);
+      if (result.reply.kind === "fault") throw faultOf(result.reply);
+      return result;
+    });
+  }
+
+  async #question(
+    conversationId: string,
+    prepare: (state: ConversationState) => Promise<Prepared> | Prepared,
+  ): Promise<QuestionResult> {
+    const { reply, state } = await this.#handle(conversationId, prepare);
+    if (reply.kind !== "question") throw faultOf(reply);
+    return questionResult(state, reply);
+  }
+
+  /** `input_answer` and `input_cancel`: the caller is looked up with the facts, as the first of them. Contract 6.1. */
+  #answering(
+    { conversationId }: { readonly conversationId: string },
+    call: Call,
+    event: (caller: Caller, facts: QuestionFacts) => ConversationEvent,
+  ): Promise<QuestionResult> {
+    const verdict = answerAuthority(this.principals.caller(call.presented));
+    if (!verdict.ok) return Promise.resolve({ status: "refused", conversationId, reason: verdict.reason });
+    return this.#question(conversationId, async (state) => {
+      const facts = await this.#questionFacts(state);
+      // After the slow facts, so that a revocation in between is seen; the fence covers the rest.
+      const caller = this.principals.caller(call.presented);
+      return {
+        event: event(caller, facts),
+        fence: this.principals.fence([caller.stamp, ...stampsOf(state)]),
+      };
+    });
+  }
+
+  async #questionFacts(state: ConversationState): Promise<QuestionFacts> {
+    const workspaceIsSame = await this.#workspaceIsSame(state);
+    const { open } = state.context;
+    return {
+      workspaceIsSame,
+      owner: open === null ? "good" : this.principals.standing(open.owner),
+      asker: open?.asker ? this.principals.standing(open.asker) : "good",
+    };
+  }
+
+  async #askFacts(
+    state: ConversationState,
+    caller: Caller,
+  ): Promise<{ readonly facts: AskFacts; readonly stamps: readonly CredentialStamp[] }> {
+    const facts = await this.#questionFacts(state);
+    const { active } = state.context;
+    const starter =
+      caller.runId === undefined ? caller.issuedBy : active?.runId === caller.runId ? active.starter : undefined;
+    const owner = starter ?? caller.stamp;
+    return { facts: { ...facts, turn: this.principals.standing(owner) }, stamps: [owner, ...stampsOf(state)] };
+  }
+
+  async #runFacts(
+    state: ConversationState,
+  ): Promise<{ readonly facts: RunFacts; readonly stamps: readonly CredentialStamp[] }> {
+    const workspaceIsSame = await this.#workspaceIsSame(state);
+    const { active } = state.context;
+    return {
+      facts: { workspaceIsSame, starter: active === null ? "good" : this.principals.standing(active.starter) },
+      stamps: active === null ? [] : [active.starter],
+    };
+  }
+
+  async #workspaceIsSame({ context: { binding, scope } }: ConversationState): Promise<boolean> {
+    return binding === null || (await sameWorkspace({ ...binding, given: scope.workspaceId ?? binding.path }));
+  }
+
+  #facts(directory: string): Promise<WorkspaceFacts> {
+    return projectMembership(directory, this.projects);
+  }
+
+  async #bind(scope: ConversationContext["scope"], needed: boolean) {
+    if (scope.workspaceId === undefined) {
+      if (scope.kind === "workspace" || needed) throw invalid("scope.workspaceId", "an existing directory, absolute");
+      return null;
+    }
+    const resolution = await resolveWorkspace(scope.workspaceId);
+    if (!resolution.ok) {
+      throw invalid("scope.workspaceId", `an existing directory, absolute and readable (it is ${resolution.reason})`);
+    }
+    return resolution.identity;
+  }
+
+  #snapshot(conversationId: string): Promise<ConversationSnapshot> {
+    return this.#conversations.use(conversationId, async (conversation) => {
+      await conversation.state();
+      return conversation.snapshot;
+    });
+  }
+
+  /** A conversation's part of a list; one that cannot be read is left out and spoils nothing. */
+  async #listed<T>(id: string, read: (conversation: Conversation) => T): Promise<T | null> {
+    try {
+      return await this.#conversations.use(id, async (conversation) => {
+        await conversation.state();
+        return read(conversation);
+      });
+    } catch (error) {
+      if (error instanceof Fault && error.data.code === "question_state_unavailable") return null;
+      throw error;
+    }
+  }
+
+  async #questionsOf(id: string, status: Question["status"] | undefined): Promise<readonly QuestionResult[]> {
+    return (await this.#listed(id, ({ current }) => listed(current, status))) ?? [];
+  }
+
+  /** The conversation of a run this caller may act for. */
+  async #ownRun(runId: string, caller: Caller): Promise<string> {
+    const conversationId = await this.#conversations.ofRun(runId).catch((error: unknown) => {
+      // An agent learns nothing of runs that are not its own, not even that there are none.
+      if (caller.stamp.kind === "agent" && error instanceof Fault && error.data.code === "unknown_conversation") {
+        throw refusal("forbidden", caller);
+      }
+      throw error;
+    });
+    if (!mayRead(caller, conversationId)) throw refusal("forbidden", caller);
+    return conversationId;
+  }
+
+  async #eventsAfter(conversation: Conversation, after: string, limit: number) {
+    const prefix = eventPrefix(conversation.id);
+    const retainedFrom = cursorOf(conversation.oldestEvent);
+    const entries = await this.keeper.reading(() => this.#store.range(prefix, { after: prefix + after, limit }));
+    const events = entries.map(({ value }): StoredEvent => {
+      const event = checkEvent(parsed(value));
+      if (!event.ok) throw stateUnavailable(conversation.id);
+      return event.value;
+    });
+    return { events, retainedFrom, gap: Number(after) + 1 < conversation.oldestEvent };
+  }
+
+  /** A durable change: followers hear of it, and what it means for the counts. */
+  #committed({ conversationId, before, after, events }: Committed): void {
+    if (isActive(after)) this.#active.add(conversationId);
+    else this.#active.delete(conversationId);
+    this.#count(after, events);
+    this.pending.committed(before, after);
+    const followers = this.#followers.get(conversationId);
+    if (followers === undefined || before === null) return;
+    const frames = events.map((event) => ({ event, frame: eventFrame(event) }));
+    const change: Change<ConversationSnapshot> = {
+      from: { version: before.context.version, value: snapshotAt(before) },
+      to: { version: after.context.version, value: snapshotAt(after) },
+    };
+    for (const follower of followers) {
+      follower.tell(cursorOf(before.context.eventSequence), frames);
+      follower.follow(change);
+    }
+  }
+
+  #count(after: ConversationState, events: readonly StoredEvent[]): void {
+    for (const event of events) {
+      switch (event.type) {
+        case "turn":
+          this.metrics.runs.inc({ phase: event.phase });
+          break;
+        case "input_requested":
+          this.metrics.questions.inc({ outcome: "asked" });
+          break;
+        case "input_resolved": {
+          const receipt = after.context.receipts.find(({ requestId }) => requestId === event.requestId);
+          this.metrics.questions.inc({ outcome: receipt?.reason ?? "submitted" });
+          break;
+        }
+        default:
+      }
+    }
+  }
+
+  /** Performs what a transition called for. After its commit; failures are the run's, never the request's. */
+  #perform(conversationId: string, effect: Extract<Effect, { type: "recheck" | "start" | "stop" }>): void {
+    switch (effect.type) {
+      case "stop":
+        this.#runs.stop(effect.runId);
+        return;
+      case "recheck":
+        void this.#begin(conversationId, effect.runId).catch((error: unknown) =>
+          this.#log.error({ conversationId, runId: effect.runId, error: String(error) }, "a run could not be begun"),
+        );
+        return;
+      case "start":
+        void this.#conversations
+          .use(conversationId, ({ current: { context } }) => {
+            const directory = context.binding?.path;
+            if (context.runner.kind !== "command" || directory === undefined) return;
+            const given: CommandRun = {
+              run: effect.run,
+              conversationId,
+              command: context.runner.command,
+              directory,
+            };
+            this.#runs.start(given);
+          })
+          .catch((error: unknown) =>
+            this.#log.error({ conversationId, runId: effect.run.runId, error: String(error) }, "a run could not start"),
+          );
+        return;
+      default:
+        effect satisfies never;
+    }
+  }
+
+  /** Looks at a run's facts again and lets the machine begin it; an attached agent claims its runs itself. */
+  async #begin(conversationId: string, runId: string): Promise<void> {
+    await this.#conversations.use(conversationId, async (conversation) => {
+      if (conversation.current.context.runner.kind !== "command" || this.#stopping) return;
+      await conversation.handle(async (state) => {
+        const { facts, stamps } = await this.#runFacts(state);
+        return {
+          event: { type: "run.begin", at: this.#now(), runId, facts },
+          fence: this.principals.fence(stamps),
+        };
+      });
+    });
+  }
+
+  /** Cancels, at once and everywhere, what depended on a credential that was revoked. Contract section 7. */
+  async #revoked(credential: Pick<CredentialStamp, "kind" | "id">): Promise<void> {
+    await inParallel([...this.#active], 32, async (id) => {
+      await this.#handle(id, () => ({
+        event: { type: "credential.revoked", at: this.#now(), credential },
+        fence: [],
+      })).catch((error: unknown) => {
+        if (!(error instanceof Fault)) throw error;
+        this.#log.error(
+          { conversationId: id, code: error.data.code },
+          "a revocation was not stored; it is noticed at the next use",
+        );
+      });
+    });
+  }
+}
+
+export interface Recovered {
+  readonly conversationId: string;
+  readonly title: string;
+  /** The question that was pending and is cancelled now. */
+  readonly requestId?: string;
+  /** Runs that were accepted or running and have failed now. */
+  readonly runIds: readonly string[];
+}
+
+/** What the stored questions of one conversation say, without checking anything. Contract section 7, last paragraph. */
+function listed(state: ConversationState, status: Question["status"] | undefined): readonly QuestionResult[] {
+  const { open, receipts } = state.context;
+  const questions = open === null ? receipts : [...receipts, open.question];
+  return questions
+    .filter((question) => status === undefined || question.status === status)
+    .map((question) =>
+      questionResult(state, {
+        kind: "question",
+        status: question.status === "pending" ? "ready" : "resolved",
+        requestId: question.requestId,
+      }),
+    );
+}
+
+function readCursor(after: string | undefined): string {
+  if (after === undefined) return cursorOf(0);
+  if (!/^\d{16}$/.test(after)) throw invalid("after", "a cursor that this service gave out");
+  return after;
+}
+
+function faultOf(reply: Answered["reply"]): Fault {
+  if (reply.kind !== "fault") return new Fault("forbidden", "this is not possible here now");
+  const { code, reason, requestId } = reply;
+  const more = { ...(reason !== undefined && { reason }), ...(requestId !== undefined && { requestId }) };
+  return new Fault(code, MESSAGES[code]?.(reason, requestId) ?? code, more);
+}
+
+const MESSAGES: { readonly [code: string]: (reason?: string, requestId?: string) => string } = {
+  queue_full: () => `${BOUNDS.queuedRuns} runs wait in this conversation; try again when one has ended`,
+  ineligible_conversation: (reason) => `this conversation cannot take this now (${reason})`,
+  question_pending: (_, requestId) => `another question is pending (${requestId}); a question is never replaced`,
+  unknown_conversation: () => "no conversation has this run",
+  forbidden: (reason) => `this run is not yours to claim, report on or settle now${reason ? ` (${reason})` : ""}`,
+};
+
+const refusal = (code: "unauthenticated" | "forbidden", caller: Caller): Fault =>
+  code === "unauthenticated"
+    ? new Fault("unauthenticated", `this credential is no longer good (${caller.standing}); use a new token`)
+    : new Fault("forbidden", `this is not permitted to this ${caller.stamp.kind}`);
+
+/** The credentials a pending question depends on. */
+const stampsOf = ({ context: { open } }: ConversationState): readonly CredentialStamp[] =>
+  open === null ? [] : [open.owner, ...(open.asker === null ? [] : [open.asker])];
+
+async function inParallel<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
+  const waiting = [...items];
+  await Promise.all(
+    Array.from({ length: Math.min(width, items.length) }, async () => {
+      for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await task(item);
+    }),
+  );
+}

@@ -1,0 +1,107 @@
+import { basename } from "node:path";
+import typia from "typia";
+import type { ProjectView } from "../../protocol/operations.js";
+import type { Environment } from "../environment.js";
+import { Fault, invalid } from "../fault.js";
+import { parsed } from "../json.js";
+import { toBytes } from "../store/json.js";
+import type { Store } from "../store/port.js";
+import { resolveWorkspace } from "./identity.js";
+import type { ProjectsView, RegisteredProject } from "./membership.js";
+
+interface Registry {
+  readonly revision: number;
+  readonly projects: readonly RegisteredProject[];
+}
+
+const KEY = "projects";
+const validate = typia.createValidateEquals<Registry>();
+
+/** The registered projects: one record, changed by the operator only. Contract sections 5 and 10. */
+export class Projects implements ProjectsView {
+  readonly #store: Store;
+  readonly #environment: Environment;
+  #registry: Registry = { revision: 0, projects: [] };
+  #stored: Uint8Array | null = null;
+  #writes: Promise<unknown> = Promise.resolve();
+
+  constructor(store: Store, environment: Environment) {
+    this.#store = store;
+    this.#environment = environment;
+  }
+
+  /** @throws where the stored registry does not parse: it is never treated as empty. */
+  async load(): Promise<void> {
+    const stored = await this.#store.get(KEY);
+    if (stored === null) return;
+    const outcome = validate(parsed(stored));
+    if (!outcome.success) throw new Error("the stored project registry does not parse");
+    this.#registry = outcome.data;
+    this.#stored = stored;
+  }
+
+  current(): Registry {
+    return this.#registry;
+  }
+
+  views(): readonly ProjectView[] {
+    return this.#registry.projects.map(({ projectId, name, path }) => ({ projectId, name, path }));
+  }
+
+  /** Registers a directory under its canonical path; the same directory twice is one project. */
+  async add(path: string, name: string | undefined): Promise<ProjectView> {
+    const resolution = await resolveWorkspace(path);
+    if (!resolution.ok) throw invalid("path", `an existing directory, absolute (${resolution.reason})`);
+    const { identity } = resolution;
+    return this.#change((registry) => {
+      const known = registry.projects.find((project) => project.path === identity.path);
+      if (known !== undefined) return { registry, result: viewOf(known) };
+      const project: RegisteredProject = {
+        projectId: this.#environment.uuid(),
+        name: name?.trim() ?? (basename(identity.path) || identity.path),
+        path: identity.path,
+        identity: { ...identity, given: identity.path },
+      };
+      return {
+        registry: { revision: registry.revision + 1, projects: [...registry.projects, project] },
+        result: viewOf(project),
+      };
+    });
+  }
+
+  remove(projectId: string): Promise<void> {
+    return this.#change((registry) => {
+      const projects = registry.projects.filter((project) => project.projectId !== projectId);
+      if (projects.length === registry.projects.length) {
+        throw new Fault("invalid_params", `no project is called ${JSON.stringify(projectId)}`, {
+          errors: [{ path: "projectId", expected: "the id of a registered project" }],
+          reason: "not_found",
+        });
+      }
+      return { registry: { revision: registry.revision + 1, projects }, result: undefined };
+    });
+  }
+
+  #change<R>(change: (registry: Registry) => { readonly registry: Registry; readonly result: R }): Promise<R> {
+    const changed = this.#writes.then(async () => {
+      const { registry, result } = change(this.#registry);
+      if (registry === this.#registry) return result;
+      const value = toBytes(registry);
+      const outcome = await this.#store.commit({
+        head: KEY,
+        expected: this.#stored,
+        puts: [{ key: KEY, value }],
+        deletes: [],
+      });
+      if (outcome.outcome === "unknown" && (await this.#store.reopen()).outcome === "ok") await this.load();
+      if (outcome.outcome !== "ok") throw new Fault("storage_unavailable", "the project registry was not stored");
+      this.#registry = registry;
+      this.#stored = value;
+      return result;
+    });
+    this.#writes = changed.catch(() => undefined);
+    return changed;
+  }
+}
+
+const viewOf = ({ projectId, name, path }: RegisteredProject): ProjectView => ({ projectId, name, path });
