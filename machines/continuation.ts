@@ -27,6 +27,6 @@ export function continuationMessage(question: Question, answer: Answer): string 
 /** JSON in which no string can be taken for markup or for a line of its own. */
 const quoted = (data: unknown): string =>
   JSON.stringify(data).replace(
-    /[<>&\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    /[<>&\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );

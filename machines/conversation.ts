@@ -509,6 +509,13 @@ const noneIsPending = {
   ],
 } as const;
 
+/** Settling where no run is on: only what is repeated alike is done. */
+const settlingAgain = [
+  { guard: "callerMayNotAct", actions: "forbid", meta: { rule: "5, run_settle" } },
+  { guard: "settledAlike", actions: "acknowledge", meta: { rule: "5, run_settle" } },
+  { actions: "forbid", meta: { rule: "5, run_settle" } },
+] as const;
+
 /** What ends a run whatever its state. */
 const anyRun = {
   "native.claim": { target: "idle", actions: "endRunsForTakeover", meta: { rule: "7, below the table" } },
@@ -677,10 +684,7 @@ export const conversationMachine = definition.createMachine({
               { guard: "isASettledRun", actions: "acknowledge", meta: { rule: "5, run_cancel" } },
               { actions: "refuseUnknownRun", meta: { rule: "5, run_cancel" } },
             ],
-            "run.settle": [
-              { guard: "settledAlike", actions: "acknowledge", meta: { rule: "5, run_settle" } },
-              { actions: "forbid", meta: { rule: "5, run_settle" } },
-            ],
+            "run.settle": settlingAgain,
             "run.claim": { actions: "forbid", meta: { rule: "5, run_claim" } },
             "run.report": { actions: "forbid", meta: { rule: "5, run_event" } },
           },
@@ -701,10 +705,7 @@ export const conversationMachine = definition.createMachine({
               { guard: "runMayNotStart", target: "idle", actions: "failStart", meta: { rule: "6, continuations" } },
               { target: "running", actions: "handOverRun", meta: { rule: "5, run_claim" } },
             ],
-            "run.settle": [
-              { guard: "settledAlike", actions: "acknowledge", meta: { rule: "5, run_settle" } },
-              { actions: "forbid", meta: { rule: "5, run_settle" } },
-            ],
+            "run.settle": settlingAgain,
             "run.report": { actions: "forbid", meta: { rule: "5, run_event" } },
           },
         },
