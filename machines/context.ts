@@ -1,3 +1,4 @@
+import type { Counter, Id, Name, Path, Reason, RunId, Title, Uuid } from "../protocol/bounds.js";
 import type { Runner } from "../protocol/operations.js";
 import type { Answer, Question, QuestionDraft } from "../protocol/question.js";
 import type { Scope } from "../protocol/snapshot.js";
@@ -5,7 +6,7 @@ import type { Scope } from "../protocol/snapshot.js";
 /** A directory as it was when the conversation was bound to it. Contract 6.6. */
 export interface WorkspaceBinding {
   /** Canonical path. */
-  readonly path: string;
+  readonly path: Path;
   /** Device and inode as decimal text, so that no bit is lost. */
   readonly device: string;
   readonly inode: string;
@@ -17,8 +18,8 @@ export interface WorkspaceBinding {
  */
 export interface CredentialStamp {
   readonly kind: "operator" | "device" | "captain" | "agent";
-  readonly id: string;
-  readonly generation: number;
+  readonly id: Id;
+  readonly generation: Counter;
 }
 
 /** The pending question with what its answer depends on. Contract 6.6 and section 7. */
@@ -38,35 +39,35 @@ export type RunOrigin =
 
 /** A run that waits or is active. */
 export interface Run {
-  readonly runId: string;
+  readonly runId: RunId;
   readonly origin: RunOrigin;
   /** Who sent the message, or who answered. */
   readonly starter: CredentialStamp;
 }
 
 export interface SettledRun {
-  readonly runId: string;
+  readonly runId: RunId;
   readonly state: "completed" | "failed" | "cancelled";
-  readonly reasonCode?: string;
+  readonly reasonCode?: Reason;
   readonly summary?: string;
 }
 
 /** Everything a conversation remembers beside its state value. Stored as it is. */
 export interface ConversationContext {
-  readonly conversationId: string;
-  readonly title: string;
+  readonly conversationId: Id;
+  readonly title: Title;
   readonly scope: Scope;
   readonly binding: WorkspaceBinding | null;
   readonly runner: Runner;
   /** Who sits in the native seat, while the driver is native. */
-  readonly harness: string | null;
+  readonly harness: Name | null;
   /** The service whose pending question and runs these are: what it finds here at its start is orphaned. */
-  readonly serviceId: string;
-  readonly incarnationId: string;
-  readonly revision: number;
-  readonly version: number;
+  readonly serviceId: Id;
+  readonly incarnationId: Uuid;
+  readonly revision: Counter;
+  readonly version: Counter;
   /** Number of the newest event; its cursor is made from it. */
-  readonly eventSequence: number;
+  readonly eventSequence: Counter;
   readonly open: OpenQuestion | null;
   /** Oldest first; at most 32. */
   readonly receipts: readonly Question[];

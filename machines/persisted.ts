@@ -1,4 +1,5 @@
 import typia from "typia";
+import type { Counter } from "../protocol/bounds.js";
 import { checked } from "../protocol/checked.js";
 import type { Question } from "../protocol/question.js";
 import type { ConversationContext } from "./context.js";
@@ -11,7 +12,7 @@ import type { ConversationState } from "./decide.js";
  */
 export interface PersistedConversation {
   readonly format: typeof FORMAT;
-  readonly version: number;
+  readonly version: Counter;
   readonly state: {
     readonly status: "active";
     readonly value: {
@@ -59,12 +60,15 @@ export function restore(stored: unknown, receipts: ReadonlyMap<string, unknown>)
   for (const requestId of receiptIds) {
     const receipt = checked(receiptValidator, receipts.get(requestId));
     if (!receipt.ok) return fault(`receipt ${requestId}: ${receipt.errors[0]?.path ?? ""}`);
+    if (receipt.value.requestId !== requestId) return fault(`receipt ${requestId}: requestId`);
+    if (receipt.value.status === "pending") return fault(`receipt ${requestId}: status`);
     kept.push(receipt.value);
   }
   const { value } = state;
   const context: ConversationContext = { ...state.context, receipts: kept };
   if (version !== context.version) return fault("state: version");
   if ((value.question === "pending") !== (context.open !== null)) return fault("state: question");
+  if (context.open !== null && context.open.question.status !== "pending") return fault("state: open");
   if ((value.turn === "idle") !== (context.active === null)) return fault("state: turn");
   if ((value.driver === "native") !== (context.harness !== null)) return fault("state: driver");
   return { ok: true, state: conversationMachine.resolveState({ value, context }) };

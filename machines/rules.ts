@@ -6,7 +6,7 @@ import { askingOwner } from "./authority.js";
 import { type ConversationContext, cursorOf, type Run, SETTLED_RUNS, type SettledRun } from "./context.js";
 import type { Effect } from "./effects.js";
 import type { Caller } from "./facts.js";
-import { keepReceipt, settleContinuation } from "./receipts.js";
+import { keepReceipt, settleContinuation, withinBounds } from "./receipts.js";
 
 /**
  * What changes when a transition is taken: pure steps over the context, each with the effects it calls for. The chart
@@ -98,7 +98,8 @@ export function openQuestion(
     status: "pending",
   };
   const asker = caller.stamp.kind === "agent" && caller.runId === undefined ? caller.stamp : null;
-  const opened = revise(update(begin(context), { open: { question, draft: normal, owner, asker } }));
+  const open = { question, draft: normal, owner, asker };
+  const opened = revise(update(begin(context), { open, receipts: withinBounds(context.receipts, open) }));
   return record(opened, at, {
     type: "input_requested",
     requestId,
