@@ -135,9 +135,9 @@ async function redeem(code: string, name: string): Promise<void> {
 }
 
 /** In the detail where there is one, else the first heading: the view that was just entered. */
-function focusOn(what: "heading" | "text"): void {
-  if (what === "text") {
-    document.getElementById("answer-text")?.focus();
+function focusOn(what: "heading" | "text" | "newest"): void {
+  if (what !== "heading") {
+    document.getElementById(what === "text" ? "answer-text" : "newest")?.focus();
     return;
   }
   const found = [".receipt h2", ".pane-detail h1", "h1"]

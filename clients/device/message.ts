@@ -79,6 +79,7 @@ export type FromPerson =
   | { readonly type: "draft_copied"; readonly requestId: string }
   | { readonly type: "draft_discarded"; readonly requestId: string }
   | { readonly type: "earlier_pressed" }
+  | { readonly type: "newest_pressed" }
   | { readonly type: "more_conversations_pressed" }
   | { readonly type: "notify_pressed" }
   | { readonly type: "notify_off_pressed" }
@@ -110,7 +111,7 @@ export type Effect =
   | { readonly kind: "check_mode" }
   /** Sends `armed` once the card has been on screen long enough. */
   | { readonly kind: "arm"; readonly requestId: string }
-  | { readonly kind: "focus"; readonly on: "heading" | "text" }
+  | { readonly kind: "focus"; readonly on: "heading" | "text" | "newest" }
   | { readonly kind: "copy"; readonly text: string }
   | { readonly kind: "keep_drafts" }
   | { readonly kind: "ask_to_notify" }

@@ -179,6 +179,8 @@ function updatePaired(state: State, session: Paired, message: Rest): Step {
           shown: history.shown + EVENTS_SHOWN,
         })),
       );
+    case "newest_pressed":
+      return [state, [{ kind: "focus", on: "newest" }]];
     case "conversations":
       return become({
         ...session,

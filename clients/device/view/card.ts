@@ -149,13 +149,12 @@ function form(state: State, session: Paired, card: Card, question: Question): Vi
         }),
         text.length > 3_500 && h("p", { key: "left", class: "hint" }, `${4_000 - text.length} characters left`),
       ),
-    outcome(state, session, card, question),
     h(
       "p",
       { key: "note", class: "hint" },
       "An answer is a preference the agent reads. It approves nothing and runs no command.",
     ),
-    !isReadOnly && actions(session, card, requestId),
+    actions(state, session, card, question),
     card.confirming && confirmation(requestId),
   );
 }
@@ -208,7 +207,6 @@ function outcome(state: State, session: Paired, card: Card, question: Question):
       {
         class: "secondary",
         type: "button",
-        "data-deliberate": true,
         on: { click: () => ({ type: "read_again_pressed", requestId: question.requestId }) },
       },
       words,
@@ -219,7 +217,7 @@ function outcome(state: State, session: Paired, card: Card, question: Question):
     case "uncertain":
       return notice(
         "uncertain",
-        "It is not known yet whether this was stored: the connection went before the reply. It is not sent again; its receipt is read as soon as there is a connection.",
+        "It is not known whether this was stored: the connection went before the reply. The receipt is read as soon as there is a connection; nothing is sent again.",
       );
     case "not_stored":
       return notice("not-stored", "It was not stored: the question still waits. You can send it again.");
@@ -251,12 +249,25 @@ function outcome(state: State, session: Paired, card: Card, question: Question):
   }
 }
 
-function actions(session: Paired, card: Card, requestId: string): View {
+/** What is to be known before sending is where the thumb is, with the way to send: never out of view below it. */
+function actions(state: State, session: Paired, card: Card, question: Question): View {
+  const { requestId } = question;
+  const notice = outcome(state, session, card, question);
+  const isOver = card.attempt.kind === "conflict" || isOutdated(session, card);
+  return h(
+    "div",
+    { key: "actions", class: "actions" },
+    notice,
+    session.mode !== "read-only" && !isOver && sending(session, card, requestId),
+  );
+}
+
+function sending(session: Paired, card: Card, requestId: string): View {
   const isReady = maySend(session, requestId) && answerOf(session, requestId) !== undefined;
   const isSending = card.attempt.kind === "sending";
   return h(
     "div",
-    { key: "actions", class: "actions" },
+    { key: "sending", class: "sending" },
     h(
       "button",
       {
@@ -311,7 +322,7 @@ function confirmation(requestId: string): View {
           "data-deliberate": true,
           on: { click: () => ({ type: "cancel_confirmed", requestId }) },
         },
-        "Cancel question",
+        "Cancel it",
       ),
     ),
   );
@@ -320,7 +331,7 @@ function confirmation(requestId: string): View {
 function receipt(state: State, session: Paired, card: Card, question: Question): View {
   const { requestId } = question;
   const isSubmitted = question.status === "submitted";
-  const isLost = card.attempt.kind === "refused";
+  const isOwn = question.resolvedBy?.kind === "device" && question.resolvedBy.id === session.deviceId;
   const when = question.resolvedAt === undefined ? "" : `, ${clock(question.resolvedAt, state.now)}`;
   const next = Object.values(session.inbox ?? {})
     .filter((entry) => entry.question.requestId !== requestId)
@@ -345,7 +356,7 @@ function receipt(state: State, session: Paired, card: Card, question: Question):
         h(
           "h2",
           { id: "receipt-heading", tabindex: -1 },
-          isSubmitted ? (isLost ? "Answered" : "Answer stored") : "Cancelled",
+          isSubmitted ? (isOwn ? "Answer stored" : "Answered elsewhere") : "Cancelled",
         ),
         h("p", { class: "quiet" }, `By ${resolver(question, session.deviceId)}${when}`),
       ),

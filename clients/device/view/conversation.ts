@@ -118,11 +118,40 @@ function historyView(state: State, { history }: OpenConversation): View {
     reading.kind === "done" &&
       events.length === 0 &&
       h("p", { key: "none", class: "quiet" }, "Nothing has happened yet."),
-    h("ol", { key: "events", class: "events" }, ...drawn.map((event) => eventView(state, event))),
+    drawn.length > LONG &&
+      h(
+        "button",
+        { key: "newest", class: "secondary", type: "button", on: { click: () => ({ type: "newest_pressed" }) } },
+        "Go to the newest",
+      ),
+    h("ol", { key: "events", class: "events" }, ...grouped(drawn).map((events) => eventView(state, events))),
+    h("p", { key: "end", id: "newest", class: "unseen", tabindex: -1 }, "End of the history"),
   );
 }
 
-function eventView(state: State, event: ConversationEvent): View {
+/** More events than this are more than a screen. */
+const LONG = 20;
+
+type Group = readonly [ConversationEvent, ...ConversationEvent[]];
+
+/** An agent's output comes line by line: what one voice says without a break is drawn as one message. */
+function grouped(events: readonly ConversationEvent[]): readonly Group[] {
+  const groups: [ConversationEvent, ...ConversationEvent[]][] = [];
+  for (const event of events) {
+    const group = groups.at(-1);
+    const [first] = group ?? [];
+    if (group !== undefined && first?.type === "message" && event.type === "message" && first.role === event.role)
+      group.push(event);
+    else groups.push([event]);
+  }
+  return groups;
+}
+
+const textsOf = (events: Group): string =>
+  events.map((event) => (event.type === "message" ? event.text : "")).join("\n");
+
+function eventView(state: State, events: Group): View {
+  const [event] = events;
   const time = h("time", { class: "event-time", datetime: event.occurredAt }, clock(event.occurredAt, state.now));
   const line = (words: string, kind = ""): View =>
     h("li", { key: event.cursor, class: `event event-line ${kind}` }, h("span", { dir: "auto" }, words), time);
@@ -133,7 +162,7 @@ function eventView(state: State, event: ConversationEvent): View {
         "li",
         { key: event.cursor, class: `event message message-${event.role}` },
         h("span", { class: "message-who" }, who, time),
-        h("p", { class: "message-text", dir: "auto" }, event.text),
+        h("p", { class: "message-text", dir: "auto" }, textsOf(events)),
       );
     }
     case "turn":

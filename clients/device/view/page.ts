@@ -121,11 +121,7 @@ function banners(state: State, session: Paired): readonly Child[] {
         "div",
         { key: "read-only", class: "banner", role: "note" },
         icon("lock"),
-        h(
-          "p",
-          {},
-          "This device is read-only. It shows every question; answering takes a device the operator made active.",
-        ),
+        h("p", {}, "Read-only: this device shows questions and cannot answer them."),
         h(
           "button",
           { class: "link", type: "button", on: { click: () => ({ type: "check_mode_pressed" }) } },
