@@ -1,8 +1,8 @@
 import type { Checked } from "../../protocol/checked.js";
+import { applyMergePatch } from "../../protocol/merge-patch.js";
 import { pauseBefore } from "./backoff.js";
 import type { Clock } from "./clock.js";
 import { type CallError, FaultError } from "./errors.js";
-import { mergePatch } from "./patch.js";
 
 /** A copy at one version, as a subscription gives it. */
 export interface Copy<State> {
@@ -86,10 +86,10 @@ export class Mirror<State> {
 
   #patched(state: State, patch: unknown): State | undefined {
     try {
-      const checked = this.#options.check(mergePatch(state, patch));
+      const checked = this.#options.check(applyMergePatch(state, patch));
       return checked.ok ? checked.value : undefined;
     } catch (error) {
-      if (error instanceof RangeError) return undefined;
+      if (error instanceof RangeError) return undefined; // nested so deep that it is nothing the contract describes
       throw error;
     }
   }
