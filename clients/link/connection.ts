@@ -55,6 +55,9 @@ const SILENCE_MS = 75_000;
 /** Where pings cannot be seen, the link asks for a sign of life itself after so long without one. */
 const PROBE_MS = 45_000;
 
+/** The service ends the live view of a token that was revoked, rotated or has expired: the next request is refused. */
+const CREDENTIAL_ENDED = "credential_ended";
+
 interface Waiting {
   readonly method: Method;
   readonly settle: (frame: ResultFrame | ErrorFrame) => void;
@@ -67,8 +70,8 @@ interface Waiting {
  * every request once.
  *
  * Half-open connections: where pings are seen (Node), 75 s of silence end the connection. A browser hides them, so there
- * the link sends `authenticate` again after 45 s of silence: it reads and changes nothing, any reply is a sign of life, and
- * a token that has been revoked is noticed by it.
+ * the link asks for the projects after 45 s of silence: a short list that anyone may read. Any reply is a sign of life, and
+ * a token that has been revoked is noticed by it. (Not `authenticate`: a new identity begins without subscriptions.)
  */
 export class Connection {
   readonly #options: ConnectionOptions;
@@ -103,7 +106,7 @@ export class Connection {
     const { connector, token } = this.#options;
     if (this.#phase !== "up" || this.#probing || connector.seesPings || token === undefined) return;
     this.#probing = true;
-    this.#send("authenticate", { token }, () => {
+    this.#send("project_list", {}, () => {
       this.#probing = false;
     });
   }
@@ -207,6 +210,10 @@ export class Connection {
 
   #notice(name: string, params: unknown): void {
     const { events } = this.#options;
+    if (name === CREDENTIAL_ENDED && this.#options.token !== undefined) {
+      this.#end({ kind: "refused", reason: "unauthenticated" });
+      return;
+    }
     if (!isNotificationName(name)) {
       events.oddity("a notification of a kind that is not known here");
       return;

@@ -40,6 +40,8 @@ const PASSING: readonly string[] = ["storage_unavailable", "rate_limited", "shut
 export class Mirror<State> {
   readonly #options: MirrorOptions<State>;
   #copy: Copy<State> | undefined;
+  /** Deltas that came before the reply to the subscription that is under way; nothing while none is. */
+  #early: Delta[] | undefined;
   /** Counts subscriptions, so that a late reply to an old one is nobody's. */
   #subscription = 0;
   #attempt = 0;
@@ -72,9 +74,13 @@ export class Mirror<State> {
     this.#stopRetry();
   }
 
-  delta({ fromVersion, toVersion, patch }: Delta): void {
-    if (this.#copy === undefined) return; // on its way from a subscription that was thrown away
-    const state = fromVersion === this.#copy.version ? this.#patched(this.#copy.state, patch) : undefined;
+  delta(delta: Delta): void {
+    if (this.#copy !== undefined) this.#apply(this.#copy, delta);
+    else this.#early?.push(delta);
+  }
+
+  #apply(copy: Copy<State>, { fromVersion, toVersion, patch }: Delta): void {
+    const state = fromVersion === copy.version ? this.#patched(copy.state, patch) : undefined;
     if (state === undefined) {
       this.#again();
       return;
@@ -82,6 +88,14 @@ export class Mirror<State> {
     this.#attempt = 0;
     this.#copy = { state, version: toVersion };
     this.#options.changed(this.#copy);
+  }
+
+  /** A delta may overtake the reply that it follows; those of an earlier subscription are in the snapshot already. */
+  #began(copy: Copy<State>, early: readonly Delta[]): void {
+    this.#copy = copy;
+    this.#options.changed(copy);
+    for (const delta of early)
+      if (this.#copy !== undefined && delta.toVersion > copy.version) this.#apply(this.#copy, delta);
   }
 
   #patched(state: State, patch: unknown): State | undefined {
@@ -96,6 +110,7 @@ export class Mirror<State> {
 
   #discard(): void {
     this.#subscription += 1;
+    this.#early = undefined;
     this.#stopRetry();
     if (this.#copy === undefined) return;
     this.#copy = undefined;
@@ -117,12 +132,14 @@ export class Mirror<State> {
 
   #subscribe(): void {
     this.#subscription += 1;
+    this.#early = [];
     const subscription = this.#subscription;
     this.#options.subscribe((outcome) => {
       if (subscription !== this.#subscription) return;
+      const early = this.#early ?? [];
+      this.#early = undefined;
       if (!(outcome instanceof Error)) {
-        this.#copy = outcome;
-        this.#options.changed(outcome);
+        this.#began(outcome, early);
       } else if (outcome instanceof FaultError && !PASSING.includes(outcome.code)) {
         this.#options.failed(outcome);
       } else if (this.#connected) {

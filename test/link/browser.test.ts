@@ -46,13 +46,13 @@ test("[5] the first request is authenticate, and only then the link is connected
   // pings cannot be seen: silence is answered by a question, and any reply is a sign of life
   clock.advance(45_000);
   const probe = await connection.request();
-  assert.is(probe.method, "authenticate");
-  connection.reply(probe.id, { principal: DEVICE });
+  assert.is(probe.method, "project_list");
+  connection.reply(probe.id, { projects: [], projectsRevision: 0 });
   const reply = link.call("run_cancel", { runId: "r" });
   connection.reply((await connection.request()).id, {});
   await reply;
   clock.advance(45_000);
-  assert.is((await connection.request()).method, "authenticate");
+  assert.is((await connection.request()).method, "project_list");
   clock.advance(30_000);
   assert.is((await states.take()).kind, "reconnecting");
   link.close();

@@ -372,6 +372,32 @@ for (const [name, notice] of [
     assert.ok(update.kind === "snapshot" && update.version === 11 && update.snapshot.revision === 8);
   });
 
+test("[5] a delta that overtakes the reply it follows is applied after it", async (context) => {
+  const { link, connected } = open(context);
+  const peer = await connected();
+  const { next } = watch(link);
+  const { id } = await peer.request();
+  peer.notify("conversation_delta", delta(5, 7, { title: "in the snapshot already" }));
+  peer.notify("conversation_delta", delta(7, 8, { revision: 4 }));
+  peer.notify("conversation_delta", delta(8, 9, { revision: 5 }));
+  peer.reply(id, { snapshot: snapshot(), version: 7 });
+  const seen = [await next(), await next(), await next()];
+  assert.equal(
+    seen.map((update) => update.kind === "snapshot" && [update.version, update.snapshot.revision]),
+    [
+      [7, 3],
+      [8, 4],
+      [9, 5],
+    ],
+  );
+});
+
+test("[2] a token that is no longer good ends the live view and closes the link for good", async (context) => {
+  const { connected, state } = open(context);
+  (await connected()).notify("credential_ended", { standing: "revoked" });
+  assert.equal(await state(), { kind: "closed", reason: "unauthenticated" });
+});
+
 test("[5] a service whose deltas never fit is asked at growing intervals", async (context) => {
   const { link, connected, clock } = open(context);
   const peer = await connected();
