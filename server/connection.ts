@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { BOUNDS } from "../protocol/bounds.js";
 import { parseJson } from "../protocol/checked.js";
 import type { FrameId } from "../protocol/frames.js";
@@ -146,7 +147,8 @@ export class Connection {
 
   #authenticate(token: string) {
     const presented = this.#service.principals.authenticate(token);
-    this.#service.disconnect(this.#subscriber);
+    // a client that says again who it is, as a sign of life, goes on hearing what it follows
+    if (!isDeepStrictEqual(presented, this.#presented)) this.#service.disconnect(this.#subscriber);
     this.#presented = presented;
     if (presented === null) throw new Fault("unauthenticated", "this token is not valid (any more)");
     const { principals } = this.#service;
