@@ -39,13 +39,22 @@ export class PressGuard {
       const was = before.get(element);
       const is = element.getBoundingClientRect();
       const moved = was === undefined || Math.abs(was.top - is.top) > 4 || Math.abs(was.left - is.left) > 4;
-      if (moved) this.#since.set(element, now);
+      if (moved) this.#came(element, now);
     }
   }
 
   /** The page has just come into view: whatever is on it has, too. */
   appeared(): void {
-    for (const element of this.#guarded()) this.#since.set(element, performance.now());
+    for (const element of this.#guarded()) this.#came(element, performance.now());
+  }
+
+  /** `data-moved` says from outside, to a test or a stylesheet, that presses do nothing yet. */
+  #came(element: Element, at: number): void {
+    this.#since.set(element, at);
+    element.setAttribute("data-moved", "");
+    setTimeout(() => {
+      if (this.#since.get(element) === at) element.removeAttribute("data-moved");
+    }, GRACE);
   }
 
   #guarded(): readonly Element[] {
