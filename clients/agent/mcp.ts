@@ -77,12 +77,10 @@ export async function runMcp(options: McpOptions): Promise<number> {
   const ended = new Promise<number>((resolve) => {
     stdin.once("end", () => resolve(0));
     stdin.once("close", () => resolve(0));
-    stdout.once("error", () => resolve(1)); // nobody reads the results any more
+    stdout.on("error", () => resolve(1)); // nobody reads the results any more
     server.onclose = () => resolve(1);
   });
-  await server.connect(
-    new StdioServerTransport(stdin as ConstructorParameters<typeof StdioServerTransport>[0], stdout as never),
-  );
+  await server.connect(new StdioServerTransport(stdin, stdout));
   const status = await ended;
   stop.abort();
   await Promise.race([

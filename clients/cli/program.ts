@@ -5,6 +5,7 @@ import { addAsk } from "./commands/ask.js";
 import { addConversations } from "./commands/conversations.js";
 import { addCredentials } from "./commands/credentials.js";
 import { addDevices } from "./commands/devices.js";
+import { addMcp } from "./commands/mcp.js";
 import { addProjects } from "./commands/projects.js";
 import { addRuns } from "./commands/runs.js";
 import { addStatus } from "./commands/status.js";
@@ -18,6 +19,7 @@ const COMMANDS: readonly AddCommand[] = [
   addStatus,
   addConversations,
   addAsk,
+  addMcp,
   addRuns,
   addDevices,
   addCredentials,

@@ -1,6 +1,6 @@
 import type { ChoiceDraft, OptionDraft } from "../../../protocol/question.js";
 import type { Answered } from "./continuation.js";
-import { count, describe, describeAll } from "./describe.js";
+import { describe, describeAll, filesAndFolders } from "./describe.js";
 import { sizeInWords } from "./kinds.js";
 import { type Entry, type FileEntry, type Found, filesOf } from "./look.js";
 
@@ -146,6 +146,6 @@ const dayOf = (date: Date): string => date.toISOString().slice(0, 10);
 
 export function inAll(found: Found): string {
   const files = filesOf(found).length;
-  const all = `${count(files, "file")} and ${count(found.entries.length - files, "folder")}`;
+  const all = filesAndFolders(files, found.entries.length - files);
   return found.complete ? all : `at least ${all}`;
 }

@@ -35,7 +35,7 @@ function summary(found: Found): readonly string[] {
   const largest = files.toSorted((one, other) => other.bytes - one.bytes).at(0);
   const newest = files.toSorted((one, other) => other.changed.getTime() - one.changed.getTime()).at(0);
   return [
-    `  ${found.complete ? "" : "at least "}${count(files.length, "file")} and ${count(folders, "folder")}, ${sizeInWords(bytes)}`,
+    `  ${found.complete ? "" : "at least "}${filesAndFolders(files.length, folders)}, ${sizeInWords(bytes)}`,
     ...(often.length === 0 ? [] : [`  kinds: ${often.map(([kind, times]) => `${kind} (${times})`).join(", ")}`]),
     ...(largest === undefined ? [] : [`  largest: ${largest.path} (${sizeInWords(largest.bytes)})`]),
     ...(newest === undefined ? [] : [`  changed last: ${newest.path} (${newest.changed.toISOString()})`]),
@@ -208,4 +208,10 @@ function short(text: string): string {
 
 const quote = (text: string): string => `“${short(text)}”`;
 
-export const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? "" : "s"}`;
+const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? "" : "s"}`;
+
+export const filesAndFolders = (files: number, folders: number): string =>
+  [
+    ...(files > 0 || folders === 0 ? [count(files, "file")] : []),
+    ...(folders > 0 ? [count(folders, "folder")] : []),
+  ].join(" and ");
