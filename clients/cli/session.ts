@@ -60,7 +60,7 @@ export class Session {
       const stop = link.onState((state) => {
         stop();
         if (state.kind === "connected") resolve();
-        else if (state.kind === "closed") reject(this.#refused(state.reason));
+        else if (state.kind === "closed") reject(this.refused(state.reason));
         else
           reject(
             unreachable(
@@ -84,7 +84,7 @@ export class Session {
       );
     if (!(error instanceof LinkLost)) return error;
     const state = this.#link?.state;
-    if (state?.kind === "closed" && state.reason !== "by_client") return this.#refused(state.reason);
+    if (state?.kind === "closed" && state.reason !== "by_client") return this.refused(state.reason);
     if (!error.sent || READING.includes(method))
       return unreachable(`the service at ${this.#url} went away: ${error.message}`);
     return new Failure(
@@ -100,7 +100,8 @@ export class Session {
   }
 
   #fault({ code, message, data }: FaultError): Failure {
-    return new Failure(exitOfFault(code), code, safeLine(message), this.#hints(code, data), data);
+    const exit = namesNothing(data) ? EXIT.notFound : exitOfFault(code);
+    return new Failure(exit, code, safeLine(message), this.#hints(code, data), data);
   }
 
   #hints(code: FaultError["code"], data: FaultError["data"]): readonly string[] {
@@ -109,7 +110,7 @@ export class Session {
       case "frame_too_large":
         return (data?.errors ?? []).map(({ path, expected }) => `${path}: ${expected}`);
       case "unauthenticated":
-        return this.#refused("unauthenticated").hints;
+        return this.refused("unauthenticated").hints;
       case "forbidden":
         return ["this needs another token: --token-file FILE or CLANKIE_TOKEN"];
       case "unknown_conversation":
@@ -135,7 +136,8 @@ export class Session {
     }
   }
 
-  #refused(reason: "by_client" | "unauthenticated" | "forbidden"): Failure {
+  /** What to tell about a link that is closed for good. */
+  refused(reason: "by_client" | "unauthenticated" | "forbidden"): Failure {
     if (reason === "forbidden")
       return new Failure(
         EXIT.notPermitted,
@@ -148,6 +150,12 @@ export class Session {
       "give another one with --token-file FILE or CLANKIE_TOKEN",
     ]);
   }
+}
+
+/** The values had the right form when they were sent: the service knows nothing with this id. */
+function namesNothing(data: FaultError["data"]): boolean {
+  const ids = ["deviceId", "credentialId", "projectId", "runId"];
+  return data?.code === "invalid_params" && (data.errors ?? []).some(({ path }) => ids.includes(path));
 }
 
 /** A request that cannot be right is a usage error before anything is sent. */

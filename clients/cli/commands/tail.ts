@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { ConversationEvent } from "../../../protocol/events.js";
+import type { LinkState } from "../../link.js";
 import { type Cli, leaf } from "../cli.js";
 import type { Exit } from "../exit.js";
 import { everyEvent } from "../pages.js";
@@ -52,11 +53,12 @@ async function follow(
   const link = await session.link();
   await new Promise<void>((resolve, reject) => {
     console.onGone(resolve);
-    link.onState((state) => {
+    const look = (state: LinkState): void => {
       if (state.kind === "reconnecting" && state.attempt === 1) console.note(`${state.detail}; connecting again`);
-      if (state.kind === "closed")
-        link.ready().catch((error: unknown) => reject(session.failureOf("conversation_subscribe", error)));
-    });
+      if (state.kind === "closed") reject(session.refused(state.reason));
+    };
+    link.onState(look);
+    look(link.state);
     link.watchConversation(conversationId, { events: true, after: page.next }, (update) => {
       switch (update.kind) {
         case "event":
