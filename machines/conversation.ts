@@ -475,33 +475,48 @@ const definition = setup({
   },
 });
 
-/** Section 6, items 1 to 5 of `input_answer`: the same wherever the question's life stands. */
-const answerChecks = [
+/** Section 6, items 1 and 2: the same for both methods, wherever the question's life stands. */
+const targetChecks = [
   { guard: "callerMayNotAnswer", actions: "refuseCaller", meta: { rule: "6.1" } },
   { guard: "incarnationIsStale", actions: "refuseStale", meta: { rule: "6.2" } },
+] as const;
+
+/** Items 3 and 4 of `input_answer`: what is kept of the request. */
+const answerChecks = [
+  ...targetChecks,
   { guard: "requestIsUnknown", actions: "refuseUnknown", meta: { rule: "6.3" } },
   { guard: "sameAnswerIsStored", actions: "repeatReceipt", meta: { rule: "6.4" } },
   { guard: "anotherAnswerIsStored", actions: "refuseOtherAnswer", meta: { rule: "6.4" } },
-  { guard: "requestWasCancelled", actions: "refuseCancelled", meta: { rule: "6.5" } },
 ] as const;
 
 /** The same of `input_cancel`. */
 const cancelChecks = [
-  { guard: "callerMayNotAnswer", actions: "refuseCaller", meta: { rule: "6.1" } },
-  { guard: "incarnationIsStale", actions: "refuseStale", meta: { rule: "6.2" } },
+  ...targetChecks,
   { guard: "requestIsUnknown", actions: "refuseUnknown", meta: { rule: "6.3" } },
   { guard: "requestWasSubmitted", actions: "refuseSubmitted", meta: { rule: "6, input_cancel" } },
-  { guard: "requestWasCancelled", actions: "repeatReceipt", meta: { rule: "6, input_cancel" } },
 ] as const;
 
-/** What a question meets where none is pending. */
-const noneIsPending = {
-  "question.answer": answerChecks,
-  "question.cancel": cancelChecks,
-  "question.ask": [
-    { guard: "turnMayNotAsk", actions: "refuseAsk", meta: { rule: "5, request_user_input" } },
-    { target: "pending", actions: "openQuestion", meta: { rule: "5, request_user_input" } },
+const askingAnew = [
+  { guard: "turnMayNotAsk", actions: "refuseAsk", meta: { rule: "5, request_user_input" } },
+  { target: "pending", actions: "openQuestion", meta: { rule: "5, request_user_input" } },
+] as const;
+
+/** What a question meets where nothing was asked yet: no request is known. */
+const nothingAsked = {
+  "question.answer": [...targetChecks, { actions: "refuseUnknown", meta: { rule: "6.3" } }],
+  "question.cancel": [...targetChecks, { actions: "refuseUnknown", meta: { rule: "6.3" } }],
+  "question.ask": askingAnew,
+  "question.read": [
+    { guard: "readsNothingInParticular", actions: "showNothing", meta: { rule: "4, QuestionResult" } },
+    { actions: "refuseUnknownRead", meta: { rule: "4, QuestionResult" } },
   ],
+} as const;
+
+/** What a question meets where none is pending: a request is unknown, was submitted, or was cancelled. */
+const noneIsPending = {
+  "question.answer": [...answerChecks, { actions: "refuseCancelled", meta: { rule: "6.5" } }],
+  "question.cancel": [...cancelChecks, { actions: "repeatReceipt", meta: { rule: "6, input_cancel" } }],
+  "question.ask": askingAnew,
   "question.read": [
     { guard: "readsNothingInParticular", actions: "showNothing", meta: { rule: "4, QuestionResult" } },
     { guard: "readsAReceipt", actions: "showReceipt", meta: { rule: "4, QuestionResult" } },
@@ -546,6 +561,8 @@ export const conversationMachine = definition.createMachine({
   states: {
     driver: {
       initial: "service",
+      description: "Who takes the conversation's turns.",
+      meta: { rule: "1, driver" },
       on: {
         "conversation.reset": [
           { guard: "revisionHasMoved", actions: "refuseRevisionOfMessage", meta: { rule: "5, conversation_reset" } },
@@ -556,6 +573,7 @@ export const conversationMachine = definition.createMachine({
       states: {
         service: {
           description: "Runs are started here.",
+          meta: { rule: "1, driver" },
           on: {
             "native.claim": { target: "native", actions: "takeOver", meta: { rule: "5, native_claim" } },
             "native.release": { actions: "showConversation", meta: { rule: "5, native_release" } },
@@ -573,6 +591,7 @@ export const conversationMachine = definition.createMachine({
         },
         native: {
           description: "A harness the owner sits in takes the turns; no question lives here.",
+          meta: { rule: "6.6" },
           on: {
             "native.claim": [
               { guard: "harnessIsTheSame", actions: "showConversation", meta: { rule: "5, native_claim" } },
@@ -586,13 +605,17 @@ export const conversationMachine = definition.createMachine({
     },
     question: {
       initial: "none",
+      description: "The newest question's life; at most one is pending.",
+      meta: { rule: "4, Question" },
       states: {
-        none: { description: "Nothing was asked yet.", on: noneIsPending },
+        none: { description: "Nothing was asked yet.", meta: { rule: "4, Question" }, on: nothingAsked },
         pending: {
           description: "One question waits for its owner.",
+          meta: { rule: "4, Question" },
           on: {
             "question.answer": [
               ...answerChecks,
+              { guard: "requestWasCancelled", actions: "refuseCancelled", meta: { rule: "6.5" } },
               {
                 guard: "contextIsLost",
                 target: "cancelled",
@@ -607,6 +630,7 @@ export const conversationMachine = definition.createMachine({
             ],
             "question.cancel": [
               ...cancelChecks,
+              { guard: "requestWasCancelled", actions: "repeatReceipt", meta: { rule: "6, input_cancel" } },
               {
                 guard: "contextIsLost",
                 target: "cancelled",
@@ -669,15 +693,26 @@ export const conversationMachine = definition.createMachine({
             },
           },
         },
-        submitted: { description: "The newest question was answered; its receipt is kept.", on: noneIsPending },
-        cancelled: { description: "The newest question was cancelled; its receipt is kept.", on: noneIsPending },
+        submitted: {
+          description: "The newest question was answered; its receipt is kept.",
+          meta: { rule: "6.9" },
+          on: noneIsPending,
+        },
+        cancelled: {
+          description: "The newest question was cancelled; its receipt is kept.",
+          meta: { rule: "7" },
+          on: noneIsPending,
+        },
       },
     },
     turn: {
       initial: "idle",
+      description: "One run at a time.",
+      meta: { rule: "1, run" },
       states: {
         idle: {
           description: "No run is active.",
+          meta: { rule: "1, run" },
           always: { guard: "aRunWaits", target: "accepted", actions: "takeNextRun", meta: { rule: "1, run" } },
           on: {
             "run.cancel": [
@@ -691,6 +726,7 @@ export const conversationMachine = definition.createMachine({
         },
         accepted: {
           description: "A run has its place and has not started.",
+          meta: { rule: "6, continuations" },
           on: {
             ...anyRun,
             "run.begin": [
@@ -711,6 +747,7 @@ export const conversationMachine = definition.createMachine({
         },
         running: {
           description: "The agent works on a run.",
+          meta: { rule: "1, run" },
           on: {
             ...anyRun,
             "run.claim": { actions: "forbid", meta: { rule: "5, run_claim" } },
