@@ -8,20 +8,24 @@ import { type ChartRegion, type ChartTransition, inWords, readChart } from "./mo
 export const mermaid = (chart: readonly ChartRegion[] = readChart()): string =>
   chart.map((region) => `%% ${region.name}\n${mermaidOf(region)}`).join("\n");
 
-export const mermaidOf = (region: ChartRegion): string =>
+export const mermaidOf = (region: ChartRegion): string => [arrowsIn(region), ...notesIn(region), ""].join("\n");
+
+/** The region without what stays. */
+export const arrowsIn = (region: ChartRegion): string =>
   [
     "stateDiagram-v2",
     `  [*] --> ${region.initial}`,
     ...region.states.map((state) => `  ${state.name} : ${state.name} (${state.rule})`),
     ...arrowsOf(region).map(({ from, to, transitions }) => `  ${from} --> ${to} : ${labels(transitions)}`),
-    ...stayingOf(region).flatMap(({ states, transitions }) => [
-      `  note right of ${noteAt(region, states)}`,
-      `    stays in ${states.join(", ")}`,
-      ...transitions.map((transition) => `    ${label(transition)}`),
-      "  end note",
-    ]),
-    "",
   ].join("\n");
+
+const notesIn = (region: ChartRegion): readonly string[] =>
+  stayingOf(region).flatMap(({ states, transitions }) => [
+    `  note right of ${noteAt(region, states)}`,
+    `    stays in ${states.join(", ")}`,
+    ...transitions.map((transition) => `    ${label(transition)}`),
+    "  end note",
+  ]);
 
 /** A note hangs on one state; what holds in any state hangs on the first. */
 const noteAt = (region: ChartRegion, states: readonly string[]): string =>
