@@ -8,7 +8,7 @@ import { type ChartRegion, type ChartTransition, inWords, readChart } from "./mo
 export const mermaid = (chart: readonly ChartRegion[] = readChart()): string =>
   chart.map((region) => `%% ${region.name}\n${mermaidOf(region)}`).join("\n");
 
-export const mermaidOf = (region: ChartRegion): string => [arrowsIn(region), ...notesIn(region), ""].join("\n");
+const mermaidOf = (region: ChartRegion): string => [arrowsIn(region), ...notesIn(region), ""].join("\n");
 
 /** The region without what stays. */
 export const arrowsIn = (region: ChartRegion): string =>
