@@ -48,6 +48,14 @@ export interface RunningService {
 /** The service cannot start; the message says why and what to do. */
 export class CannotServe extends Error {
   override readonly name = "CannotServe";
+
+  constructor(
+    message: string,
+    /** `port_taken` where another port would do. */
+    readonly reason: "port_taken" | "other" = "other",
+  ) {
+    super(message);
+  }
 }
 
 /** An hour: agents think long, but not forever. */
@@ -199,7 +207,7 @@ function listen(server: ReturnType<typeof httpServer>, host: string, port: numbe
         code === "EADDRINUSE"
           ? `port ${port} on ${host} is taken; use --port 0 for a free one, or another number`
           : `cannot listen on ${host} port ${port} (${code})`;
-      reject(new CannotServe(why));
+      reject(new CannotServe(why, code === "EADDRINUSE" ? "port_taken" : "other"));
     });
     server.listen(port, host, () => {
       const { port: taken } = server.address() as AddressInfo;

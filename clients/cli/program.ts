@@ -10,12 +10,16 @@ import { addProjects } from "./commands/projects.js";
 import { addRuns } from "./commands/runs.js";
 import { addStatus } from "./commands/status.js";
 import { EXIT_HELP } from "./exit.js";
+import { addServe } from "./local/serve.js";
+import { addStart } from "./local/start.js";
 
 /** Adds a command, or a group of them, to the program. */
 type AddCommand = (program: Command, cli: Cli) => void;
 
 /** In the order of `clankie --help`. The commands of `local/` stand first: they need the server's own code. */
 const COMMANDS: readonly AddCommand[] = [
+  addStart,
+  addServe,
   addStatus,
   addConversations,
   addAsk,

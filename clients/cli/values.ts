@@ -2,12 +2,12 @@ import { InvalidArgumentError } from "commander";
 
 /** Parsers of option values: strict, so that `1x` is a mistake and no 1. */
 
-/** A whole number from `min` to 4 294 967 295. */
-export function wholeNumber(min = 0): (text: string) => number {
+/** A whole number from `min` to `max`. */
+export function wholeNumber(min = 0, max = 0xffff_ffff): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (!/^\d{1,10}$/.test(text) || value < min || value > 0xffff_ffff)
-      throw new InvalidArgumentError(`It is no whole number from ${min} to 4294967295.`);
+    if (!/^\d{1,10}$/.test(text) || value < min || value > max)
+      throw new InvalidArgumentError(`It is no whole number from ${min} to ${max}.`);
     return value;
   };
 }
