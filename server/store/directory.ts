@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { access, chmod, lstat, mkdir, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { codeOf, StoreError } from "./errors.js";
 
 /** Where the database is within a store directory; the witness is beside it. */
@@ -9,6 +9,7 @@ export function databaseIn(dir: string): string {
 }
 
 const UNWRITABLE = new Set([
+  "ENOENT",
   "EACCES",
   "EPERM",
   "EROFS",
@@ -57,9 +58,31 @@ export async function makeDirectory(path: string): Promise<void> {
       throw thrown;
     },
   );
-  if (!exists) await mkdir(path, { recursive: true, mode: 0o700 });
+  if (!exists) await makeWithParents(path);
   await ownDirectory(path);
 }
+
+/**
+ * Node's own recursive mkdir never ends where a file system that takes no directories answers ENOENT for one whose parent
+ * exists (as /proc does); here that is an error.
+ */
+async function makeWithParents(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (thrown) {
+    if (codeOf(thrown) === "EEXIST") return;
+    const parent = dirname(path);
+    if (codeOf(thrown) !== "ENOENT" || parent === path || (await isThere(parent))) throw thrown;
+    await makeWithParents(parent);
+    await mkdir(path, { mode: 0o700 });
+  }
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );
 
 /** Refuses what is not a directory of ours, and shuts others out of one that is. */
 async function ownDirectory(path: string): Promise<void> {
