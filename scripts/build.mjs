@@ -1,13 +1,17 @@
 // Builds dist/: tspc (TypeScript with the typia transform), the device page's own project, then its bundle.
 // Plain tsc, tsx and esbuild would leave validators that throw, and an incremental tsc would keep validators of a type
-// that has changed in another file: so it is a whole build, and only when something it depends on has changed.
+// that has changed in another file: so the build is whole when anything that a validator is made from has changed, and
+// incremental when not.
 import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { exists, filesBelow, root, run, say } from "./project.mjs";
 
 const dist = join(root, "dist");
 const stampFile = join(dist, ".build.json");
+const buildInfos = [".tsbuildinfo", ".device.tsbuildinfo"].map((name) => join(dist, name));
+/** What the validators in dist/ were made from; kept through builds that fail. */
+const validatorStamp = join(dist, ".validators");
 const sourceFolders = ["bench", "clients", "machines", "protocol", "scripts", "server", "test"];
 const projects = [".", "clients/device"];
 const bundler = join(root, "scripts/bundle.mjs");
@@ -28,6 +32,22 @@ function fingerprint(files) {
       .update("\0");
   }
   return hash.digest("hex");
+}
+
+/** The files that make validators, and all that these import: what the emitted validators depend on. */
+function validatorSources(files) {
+  const texts = new Map(files.filter(isTyped).map((path) => [path, readFileSync(join(root, path), "utf8")]));
+  const found = new Set();
+  const follow = (path) => {
+    const text = texts.get(path);
+    if (text === undefined || found.has(path)) return;
+    found.add(path);
+    for (const [, imported] of text.matchAll(/from "(\.[^"]+)\.js"/g)) {
+      follow(`${posix.join(posix.dirname(path), imported)}.ts`);
+    }
+  };
+  for (const [path, text] of texts) if (/from "typia"/.test(text)) follow(path);
+  return [...found].sort();
 }
 
 function outputOf(source) {
@@ -62,6 +82,14 @@ function makeExecutable() {
   }
 }
 
+function lastValidators() {
+  try {
+    return readFileSync(validatorStamp, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether dist/ is what the sources say. */
 export function isBuilt() {
   const files = sources();
@@ -80,6 +108,8 @@ export async function build() {
   const files = sources();
   const key = fingerprint(files);
   mkdirSync(dist, { recursive: true });
+  const validators = fingerprint(validatorSources(files));
+  if (lastValidators() !== validators) for (const buildInfo of buildInfos) rmSync(buildInfo, { force: true });
   rmSync(stampFile, { force: true });
   prune(files);
   const steps = projects
@@ -92,5 +122,6 @@ export async function build() {
   }
   makeExecutable();
   writeFileSync(stampFile, JSON.stringify({ key }));
+  writeFileSync(validatorStamp, validators);
   say(`setup: compiled in ${((Date.now() - started) / 1000).toFixed(1)} s`);
 }
