@@ -28,7 +28,7 @@ export function facts(pairs: readonly (readonly [string, string | undefined])[],
 }
 
 /** Every line of a text, moved in. */
-export function indented(text: string, by = 2): string {
+function indented(text: string, by = 2): string {
   return safeText(text).replaceAll(/^/gm, " ".repeat(by));
 }
 
@@ -166,7 +166,7 @@ export function eventLine(event: ConversationEvent, style: Style): string {
 }
 
 /** Why a question was cancelled, in words. Contract section 7. */
-export const CANCELLED: { readonly [R in CancelReason]: string } = {
+const CANCELLED: { readonly [R in CancelReason]: string } = {
   cancelled_by_owner: "its owner cancelled it",
   conversation_reset: "the conversation was reset",
   native_takeover: "the conversation was taken over natively",

@@ -5,7 +5,7 @@ import { questionCard, REFUSED, receiptLines } from "./render.js";
 import type { Session } from "./session.js";
 
 /** How long a receipt is looked for after the connection was lost, in milliseconds. */
-export const RECEIPT_WAIT_MS = 20_000;
+const RECEIPT_WAIT_MS = 20_000;
 
 interface Response {
   readonly target: Target;

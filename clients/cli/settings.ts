@@ -17,8 +17,8 @@ export interface Connection {
 }
 
 /** What `clankie serve` leaves in its data directory. */
-export const SERVICE_FILE = "service.json";
-export const OPERATOR_TOKEN_FILE = "operator.token";
+const SERVICE_FILE = "service.json";
+const OPERATOR_TOKEN_FILE = "operator.token";
 
 type Env = NodeJS.ProcessEnv;
 
