@@ -98,7 +98,11 @@ export async function serve(
           ),
         ),
         operatorTokenChanged: async (id, token) => {
-          if (id === OPERATOR || id === CAPTAIN) await writePrivate(directory.tokenFile(id), `${token}\n`);
+          if (id !== OPERATOR && id !== CAPTAIN) return;
+          // The new token is the only one by now: whoever rotated it gets it, whatever becomes of the file.
+          await writePrivate(directory.tokenFile(id), `${token}\n`).catch((error: unknown) =>
+            log.error({ credentialId: id, error: String(error) }, "the new token could not be written to its file"),
+          );
         },
       },
       store,

@@ -1,9 +1,7 @@
-import { basename } from "node:path";
 import { answerAuthority, mayCall, mayRead } from "../machines/authority.js";
 import type { ConversationContext, CredentialStamp } from "../machines/context.js";
 import { cursorOf } from "../machines/context.js";
 import type { ConversationState } from "../machines/decide.js";
-import type { Effect } from "../machines/effects.js";
 import type { AskFacts, Caller, ConversationEvent, QuestionFacts, RunFacts } from "../machines/facts.js";
 import { questionResult } from "../machines/views.js";
 import { BOUNDS } from "../protocol/bounds.js";
@@ -17,6 +15,7 @@ import {
   type Committed,
   type Conversation,
   type ConversationHost,
+  type Performed,
   type Prepared,
   snapshotAt,
   stateUnavailable,
@@ -29,9 +28,10 @@ import { PendingQuestions } from "./inbox.js";
 import { parsed } from "./json.js";
 import type { Log } from "./log.js";
 import { Metrics } from "./metrics.js";
+import { bytesOf, fitting, PAGE_BYTES } from "./pages.js";
 import { Pairing } from "./principals/pairing.js";
 import { deviceView, type Presented, PrincipalRegistry } from "./principals/registry.js";
-import { type CommandRun, messageOf, Runs } from "./runs/runs.js";
+import { messageOf, Runs } from "./runs/runs.js";
 import type { Store } from "./store/port.js";
 import { StoreKeeper } from "./store-keeper.js";
 import {
@@ -44,6 +44,7 @@ import {
 } from "./subscriptions.js";
 import { resolveWorkspace, sameWorkspace } from "./workspace/identity.js";
 import { projectMembership } from "./workspace/membership.js";
+import { nameOf } from "./workspace/name.js";
 import { Projects } from "./workspace/projects.js";
 
 export interface ServiceOptions {
@@ -81,6 +82,9 @@ type Handlers = {
   readonly [M in Guarded]: (params: Params<M>, call: Call, caller: Caller) => Promise<Result<M>> | Result<M>;
 };
 
+/** When a run that the store did not let begin is begun again, in milliseconds. */
+const BEGIN_AGAIN_MS = 1_000;
+
 /** Events of a subscription are read from the store in pages of this size, so that a slow reader costs little. */
 const FOLLOW_PAGE = 50;
 
@@ -104,7 +108,6 @@ export class Service {
   readonly #followers = new Map<string, Set<ConversationFollower>>();
   readonly #active = new Set<string>();
   readonly #startedAt: number;
-  #conversationCount = 0;
   #url = "";
   #stopping = false;
   /** Open sockets, told by the socket layer. */
@@ -119,15 +122,20 @@ export class Service {
     this.#log = log;
     this.#startedAt = environment.now();
     this.keeper = new StoreKeeper(store, environment, log);
-    this.principals = new PrincipalRegistry(store, environment);
+    const isBack = (): Promise<boolean> => this.keeper.isBack();
+    this.principals = new PrincipalRegistry(store, environment, isBack);
     this.pairing = new Pairing(environment);
-    this.projects = new Projects(store, environment);
+    this.projects = new Projects(store, environment, isBack);
+    this.keeper.readAgain = async () => {
+      await this.principals.load();
+      await this.projects.load();
+    };
     const host: ConversationHost = {
       store,
       environment,
       retainEvents: options.retainEvents,
       committed: (change) => this.#committed(change),
-      perform: (conversationId, effect) => this.#perform(conversationId, effect),
+      perform: (conversationId, effect, state) => this.#perform(conversationId, effect, state),
       storeIsBack: () => this.keeper.isBack(),
       reading: (read) => this.keeper.reading(read),
     };
@@ -154,6 +162,7 @@ export class Service {
           fence: [],
         }));
       },
+      after: (ms, task) => environment.after(ms, task),
       log: (message, fields) => log.info(fields, message),
     });
     this.metrics = new Metrics({
@@ -182,7 +191,6 @@ export class Service {
   async recover(progress: (done: number, of: number) => void): Promise<readonly Recovered[]> {
     for (const key of await this.principals.load()) this.#log.error({ key }, "a stored principal does not parse");
     await this.projects.load();
-    this.#conversationCount = await this.#conversations.count();
     const ids = await this.#conversations.active();
     const recovered: Recovered[] = [];
     let done = 0;
@@ -190,7 +198,8 @@ export class Service {
       try {
         recovered.push(await this.#recoverOne(id));
       } catch (error) {
-        if (!(error instanceof Fault)) throw error;
+        // One that cannot be read answers nothing; one that cannot be written would show as pending what is not.
+        if (!(error instanceof Fault) || error.data.code === "storage_unavailable") throw error;
         this.#log.error({ conversationId: id, code: error.data.code }, error.message);
       }
       done += 1;
@@ -267,7 +276,7 @@ export class Service {
       const at = this.#now();
       const context: ConversationContext = {
         conversationId: this.#environment.uuid(),
-        title: title?.trim() ?? (binding === null ? scope.kind : basename(binding.path) || binding.path),
+        title: title?.trim() ?? (binding === null ? scope.kind : nameOf(binding.path)),
         scope,
         binding: binding && { path: binding.path, device: binding.device, inode: binding.inode },
         runner,
@@ -284,39 +293,46 @@ export class Service {
         settled: [],
       };
       const conversation = await this.#conversations.create(context, at);
-      this.#conversationCount += 1;
       return { conversation: conversation.snapshot };
     },
 
     conversation_list: async ({ after, limit = BOUNDS.listPage }, _call, caller) => {
       const conversations: ConversationSnapshot[] = [];
       let last = after ?? "";
+      let bytes = 0;
       for await (const place of this.#conversations.places(last)) {
         if (conversations.length >= limit) return { conversations, next: last };
-        last = place;
         const id = idOfPlace(place);
         const snapshot = mayRead(caller, id) ? await this.#listed(id, ({ snapshot }) => snapshot) : null;
-        if (snapshot !== null) conversations.push(snapshot);
+        if (snapshot !== null) {
+          bytes += bytesOf(snapshot);
+          if (conversations.length > 0 && bytes > PAGE_BYTES) return { conversations, next: last };
+          conversations.push(snapshot);
+        }
+        last = place;
       }
       return { conversations };
     },
 
     conversation_show: async ({ conversationId }) => ({ conversation: await this.#snapshot(conversationId) }),
 
-    conversation_send: async ({ conversationId, message, expectedRevision }, _call, caller) => {
+    conversation_send: async ({ conversationId, message, expectedRevision }, call, caller) => {
       const runId = this.#environment.uuid();
-      const { reply, state } = await this.#handle(conversationId, async (current) => ({
-        event: {
-          type: "message.send",
-          at: this.#now(),
-          caller: this.#again(caller, _call),
-          text: message,
-          ...(expectedRevision !== undefined && { expectedRevision }),
-          runId,
-          workspaceIsSame: await this.#workspaceIsSame(current),
-        },
-        fence: this.principals.fence([caller.stamp]),
-      }));
+      const { reply, state } = await this.#handle(conversationId, async (current) => {
+        const workspaceIsSame = await this.#workspaceIsSame(current);
+        return {
+          event: {
+            type: "message.send",
+            at: this.#now(),
+            caller: this.#again("conversation_send", call),
+            text: message,
+            ...(expectedRevision !== undefined && { expectedRevision }),
+            runId,
+            workspaceIsSame,
+          },
+          fence: this.principals.fence([caller.stamp]),
+        };
+      });
       switch (reply.kind) {
         case "accepted":
           return { status: "accepted", runId: reply.runId, revision: state.context.revision };
@@ -345,7 +361,8 @@ export class Service {
       this.#conversations.use(conversationId, async (conversation) => {
         await conversation.state();
         const { events, retainedFrom, gap } = await this.#eventsAfter(conversation, readCursor(after), limit);
-        return { events, next: events.at(-1)?.cursor ?? after ?? cursorOf(0), retainedFrom, gap };
+        const shown = fitting(events);
+        return { events: shown, next: shown.at(-1)?.cursor ?? after ?? cursorOf(0), retainedFrom, gap };
       }),
 
     conversation_subscribe: ({ conversationId, events = false, after }, { subscriber }) =>
@@ -379,8 +396,7 @@ export class Service {
             }
           },
         });
-        // Not before the reply: the snapshot comes first.
-        setImmediate(() => follower.start());
+        startAfterReply(follower);
         return { snapshot: sent.value, version: sent.version };
       }),
 
@@ -395,6 +411,7 @@ export class Service {
       const { newest } = this.pending;
       subscriber.inbox = new InboxFollower(subscriber.outlet, newest, () => this.pending.newest);
       this.pending.add(subscriber.inbox);
+      startAfterReply(subscriber.inbox);
       return { inbox: newest.value, version: newest.version };
     },
 
@@ -421,8 +438,9 @@ export class Service {
       const requestId = this.#environment.uuid();
       const optionIds = Array.from({ length: BOUNDS.optionsMax }, () => this.#environment.uuid());
       return this.#question(conversationId, async (state) => {
-        const caller = this.principals.caller(call.presented);
-        const { facts, stamps } = await this.#askFacts(state, caller);
+        const { facts, stamps } = await this.#askFacts(state, this.principals.caller(call.presented));
+        // After the slow facts, so that nobody asks with a credential that was revoked in between.
+        const caller = this.#again("request_user_input", call);
         return {
           event: { type: "question.ask", at: this.#now(), caller, draft, requestId, optionIds, facts },
           fence: this.principals.fence([caller.stamp, ...stamps]),
@@ -444,14 +462,17 @@ export class Service {
       const [resumed = "", seen] = after.split("#");
       const questions: QuestionResult[] = [];
       let last = "";
+      let bytes = 0;
       const take = async (place: string, from?: string): Promise<boolean> => {
         const all = await this.#questionsOf(idOfPlace(place), status);
-        questions.push(...all.slice(all.findIndex(({ question }) => question?.requestId === from) + 1));
+        const more = all.slice(all.findIndex(({ question }) => question?.requestId === from) + 1);
+        questions.push(...more);
         last = place;
-        return questions.length > limit;
+        bytes += more.reduce((sum, each) => sum + bytesOf(each), 0);
+        return questions.length > limit || bytes > PAGE_BYTES;
       };
       const page = (): Result<"input_list"> => {
-        const shown = questions.slice(0, limit);
+        const shown = fitting(questions.slice(0, limit));
         return { questions: shown, next: `${last}#${shown.at(-1)?.question?.requestId ?? ""}` };
       };
       if (seen !== undefined && (await take(resumed, seen))) return page();
@@ -626,7 +647,7 @@ export class Service {
 
     project_membership: ({ path }) => projectMembership(path, this.projects),
 
-    service_status: () => {
+    service_status: async () => {
       const { report, state, commits } = this.#store.status();
       return {
         version: this.#options.version,
@@ -634,7 +655,7 @@ export class Service {
         uptimeSeconds: Math.floor((this.#environment.now() - this.#startedAt) / 1_000),
         dataDirectory: this.#options.dataDirectory,
         counts: {
-          conversations: this.#conversationCount,
+          conversations: await this.#conversations.count(),
           activeConversations: this.#active.size,
           pendingQuestions: this.pending.count,
           activeRuns: this.#runs.count,
@@ -655,10 +676,10 @@ export class Service {
   }
 
   /** Looks the caller up once more, at the moment its facts are gathered. */
-  #again(caller: Caller, call: Call): Caller {
+  #again(method: "conversation_send" | "request_user_input", call: Call): Caller {
     const now = this.principals.caller(call.presented);
-    const permitted = mayCall(now, "conversation_send");
-    if (!permitted.ok) throw refusal(permitted.reason, caller);
+    const permitted = mayCall(now, method);
+    if (!permitted.ok) throw refusal(permitted.reason, now);
     return now;
   }
 
@@ -794,7 +815,11 @@ export class Service {
   async #eventsAfter(conversation: Conversation, after: string, limit: number) {
     const prefix = eventPrefix(conversation.id);
     const retainedFrom = cursorOf(conversation.oldestEvent);
-    const entries = await this.keeper.reading(() => this.#store.range(prefix, { after: prefix + after, limit }));
+    const damaged: string[] = [];
+    const entries = await this.keeper.reading(() =>
+      this.#store.range(prefix, { after: prefix + after, limit, onDamage: (key) => damaged.push(key) }),
+    );
+    if (damaged.length > 0) throw stateUnavailable(conversation.id);
     const events = entries.map(({ value }): StoredEvent => {
       const event = checkEvent(parsed(value));
       if (!event.ok) throw stateUnavailable(conversation.id);
@@ -842,33 +867,24 @@ export class Service {
   }
 
   /** Performs what a transition called for. After its commit; failures are the run's, never the request's. */
-  #perform(conversationId: string, effect: Extract<Effect, { type: "recheck" | "start" | "stop" }>): void {
+  #perform(conversationId: string, effect: Performed, state: ConversationState): void {
     switch (effect.type) {
       case "stop":
         this.#runs.stop(effect.runId);
         return;
       case "recheck":
-        void this.#begin(conversationId, effect.runId).catch((error: unknown) =>
-          this.#log.error({ conversationId, runId: effect.runId, error: String(error) }, "a run could not be begun"),
-        );
+        void this.#begin(conversationId, effect.runId).catch((error: unknown) => {
+          this.#log.error({ conversationId, runId: effect.runId, error: String(error) }, "a run could not be begun");
+          // It keeps its place and everything behind it waits: it is begun when the store can say so.
+          this.#environment.after(BEGIN_AGAIN_MS, () => this.#perform(conversationId, effect, state));
+        });
         return;
-      case "start":
-        void this.#conversations
-          .use(conversationId, ({ current: { context } }) => {
-            const directory = context.binding?.path;
-            if (context.runner.kind !== "command" || directory === undefined) return;
-            const given: CommandRun = {
-              run: effect.run,
-              conversationId,
-              command: context.runner.command,
-              directory,
-            };
-            this.#runs.start(given);
-          })
-          .catch((error: unknown) =>
-            this.#log.error({ conversationId, runId: effect.run.runId, error: String(error) }, "a run could not start"),
-          );
+      case "start": {
+        const { runner, binding } = state.context;
+        if (runner.kind !== "command" || binding === null) return;
+        this.#runs.start({ run: effect.run, conversationId, command: runner.command, directory: binding.path });
         return;
+      }
       default:
         effect satisfies never;
     }
@@ -954,6 +970,11 @@ const refusal = (code: "unauthenticated" | "forbidden", caller: Caller): Fault =
   code === "unauthenticated"
     ? new Fault("unauthenticated", `this credential is no longer good (${caller.standing}); use a new token`)
     : new Fault("forbidden", `this is not permitted to this ${caller.stamp.kind}`);
+
+/** Not before the reply: what was sent as the whole comes before what changes it. */
+const startAfterReply = (follower: { start(): void }): void => {
+  setImmediate(() => follower.start());
+};
 
 /** The credentials a pending question depends on. */
 const stampsOf = ({ context: { open } }: ConversationState): readonly CredentialStamp[] =>

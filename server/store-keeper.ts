@@ -16,6 +16,10 @@ export class StoreKeeper {
   readonly #log: Log;
   #attempt: Promise<boolean> | null = null;
   #scheduled = false;
+  /** What is kept in memory was read before the fault. */
+  #stale = false;
+  /** Reads again what is kept in memory of the store, before anything is said from it. */
+  readAgain: () => Promise<void> = async () => undefined;
 
   constructor(store: Store, environment: Environment, log: Log) {
     this.#store = store;
@@ -25,7 +29,7 @@ export class StoreKeeper {
 
   /** Whether the store can be used now; where it cannot, one attempt to bring it back is made, and later ones follow. */
   isBack(): Promise<boolean> {
-    if (this.#store.status().state === "open") return Promise.resolve(true);
+    if (this.#store.status().state === "open" && !this.#stale) return Promise.resolve(true);
     this.#attempt ??= this.#reopen().finally(() => {
       this.#attempt = null;
     });
@@ -44,9 +48,18 @@ export class StoreKeeper {
   }
 
   async #reopen(): Promise<boolean> {
+    this.#stale = true;
     const outcome = await this.#store.reopen();
     switch (outcome.outcome) {
       case "ok":
+        try {
+          await this.readAgain();
+        } catch (error) {
+          this.#log.error({ error: String(error) }, "the store was reopened and could not be read");
+          this.#again();
+          return false;
+        }
+        this.#stale = false;
         this.#log.warn({ commits: outcome.report.commits, damage: outcome.report.damage }, "the store is back");
         return true;
       case "failed":

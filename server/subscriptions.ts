@@ -37,10 +37,17 @@ abstract class Follower<T> {
   #sent: Versioned<T>;
   #waiting = false;
   #open = true;
+  #begun = false;
 
   constructor(outlet: Outlet, sent: Versioned<T>) {
     this.outlet = outlet;
     this.#sent = sent;
+  }
+
+  /** Sends what came since, and from now on what comes: the reply with the value that was sent goes first. */
+  start(): void {
+    this.#begun = true;
+    if (this.#open) this.resume();
   }
 
   close(): void {
@@ -48,11 +55,11 @@ abstract class Follower<T> {
   }
 
   protected get isOpen(): boolean {
-    return this.#open;
+    return this.#open && this.#begun;
   }
 
   follow(change: Change<T>): void {
-    if (!this.#open) return;
+    if (!this.isOpen) return;
     if (this.outlet.congested) {
       this.waitForClear();
       return;
@@ -112,11 +119,6 @@ export class ConversationFollower extends Follower<ConversationSnapshot> {
     this.#conversationId = conversationId;
     this.#source = source;
     this.#cursor = cursor;
-  }
-
-  /** Sends what lies between the cursor the client named and now. */
-  start(): void {
-    if (this.#cursor !== null && this.#cursor < this.#source.newest().value.safeCursor) void this.#readOn();
   }
 
   /** New events, in order, the first of which follows `previous`. They wait for what is still being read. */

@@ -24,7 +24,7 @@ export async function everyEvent(
   let page = await session.call("conversation_tail", { conversationId, limit, ...(after !== undefined && { after }) });
   const first = page;
   const events = [...page.events];
-  while (page.events.length === limit) {
+  while (page.events.length > 0) {
     page = await session.call("conversation_tail", { conversationId, limit, after: page.next });
     events.push(...page.events);
   }

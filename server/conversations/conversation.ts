@@ -32,14 +32,17 @@ export interface Answered {
   readonly events: readonly StoredEvent[];
 }
 
+/** Effects that are more than telling. */
+export type Performed = Extract<Effect, { readonly type: "recheck" | "start" | "stop" }>;
+
 export interface ConversationHost {
   readonly store: Store;
   readonly environment: Environment;
   readonly retainEvents: number;
   /** Told after each commit. */
   committed(change: Committed): void;
-  /** Performs an effect that is more than telling. After the commit. */
-  perform(conversationId: string, effect: Extract<Effect, { type: "recheck" | "start" | "stop" }>): void;
+  /** Performs an effect of a change that led to `state`. After the commit. */
+  perform(conversationId: string, effect: Performed, state: ConversationState): void;
   /** Brings a faulted store back; false while it cannot be had. */
   storeIsBack(): Promise<boolean>;
   /** Reads the store; what fails is `storage_unavailable`. */
@@ -169,7 +172,7 @@ export class Conversation {
     if (!withEffects) return;
     for (const effect of decision.effects) {
       if (effect.type === "recheck" || effect.type === "start" || effect.type === "stop") {
-        this.#host.perform(this.id, effect);
+        this.#host.perform(this.id, effect, reached.state);
       }
     }
   }
@@ -205,8 +208,10 @@ export class Conversation {
     this.#orphans = [...this.#orphans, ...interrupted];
     this.#advance(unknown.decision, unknown.reached, unknown.event, false);
     for (const effect of unknown.decision.effects) {
-      if (effect.type === "stop") this.#host.perform(this.id, effect);
-      if (effect.type === "recheck" && !this.#orphans.includes(effect.runId)) this.#host.perform(this.id, effect);
+      const isOrphan = effect.type === "recheck" && this.#orphans.includes(effect.runId);
+      if (effect.type === "stop" || (effect.type === "recheck" && !isOrphan)) {
+        this.#host.perform(this.id, effect, this.#loaded.state);
+      }
     }
   }
 

@@ -15,6 +15,10 @@ export class Conversations {
   readonly #host: ConversationHost;
   readonly #loaded = new Map<string, Promise<Conversation>>();
   readonly #users = new Map<string, number>();
+  /** How many there are, once somebody has asked. */
+  #count: number | null = null;
+  #creating = 0;
+  #created = 0;
 
   constructor(host: ConversationHost) {
     this.#host = host;
@@ -49,6 +53,18 @@ export class Conversations {
 
   /** Stores a new conversation. `listedAt` gives its place in the list. */
   async create(context: ConversationContext, listedAt: string): Promise<Conversation> {
+    this.#creating += 1;
+    try {
+      const conversation = await this.#create(context, listedAt);
+      if (this.#count !== null) this.#count += 1;
+      return conversation;
+    } finally {
+      this.#creating -= 1;
+      this.#created += 1;
+    }
+  }
+
+  async #create(context: ConversationContext, listedAt: string): Promise<Conversation> {
     const { commit, reached } = commitOf({
       previous: null,
       next: openConversation(context),
@@ -59,6 +75,7 @@ export class Conversations {
     });
     const outcome = await this.#host.store.commit(commit);
     if (outcome.outcome !== "ok") {
+      this.#count = null;
       void this.#host.storeIsBack();
       throw new Fault(
         "storage_unavailable",
@@ -102,9 +119,14 @@ export class Conversations {
     }
   }
 
+  /** How many there are. Not counted before somebody asks: a start costs by the active ones. Contract section 8. */
   async count(): Promise<number> {
+    if (this.#count !== null) return this.#count;
+    const before = this.#created;
     let count = 0;
     for await (const _ of this.places("")) count += 1;
+    // Remembered only where nothing was made meanwhile, which may or may not be counted.
+    if (this.#creating === 0 && this.#created === before) this.#count = count;
     return count;
   }
 

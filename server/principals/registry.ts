@@ -38,11 +38,14 @@ export class PrincipalRegistry {
   readonly #byDigest = new Map<string, string>();
   readonly #runs = new Map<string, { readonly runId: string; readonly conversationId: string }>();
   readonly #runDigests = new Map<string, string>();
+  readonly #storeIsBack: () => Promise<boolean>;
   #writes: Promise<unknown> = Promise.resolve();
 
-  constructor(store: Store, environment: Environment) {
+  /** `storeIsBack` brings a faulted store back, and then has `load` called; false while it cannot be had. */
+  constructor(store: Store, environment: Environment, storeIsBack: () => Promise<boolean>) {
     this.#store = store;
     this.#environment = environment;
+    this.#storeIsBack = storeIsBack;
   }
 
   /** Reads all records. Those that do not parse are unknown to everyone; their keys are returned for the operator. */
@@ -316,6 +319,7 @@ export class PrincipalRegistry {
     change: (current: PrincipalRecord | undefined) => R,
   ): Promise<R> {
     const written = this.#writes.then(async () => {
+      if (!(await this.#storeIsBack())) throw storageFailed();
       const key = principalKey({ kind, id });
       const current = this.#records.get(key);
       const record = change(current?.record);
@@ -331,10 +335,14 @@ export class PrincipalRegistry {
           this.#remember(record, value);
           return record;
         case "unknown":
-          await this.#readBack(key);
+          // What is there decides; by now the registry has been read again. Contract section 8.
+          if ((await this.#storeIsBack()) && this.#isStored(key, value)) return record;
           throw storageFailed();
         case "conflict":
+          await this.load();
+          throw storageFailed();
         case "failed":
+          await this.#storeIsBack();
           throw storageFailed();
         default:
           return outcome satisfies never;
@@ -344,13 +352,9 @@ export class PrincipalRegistry {
     return written;
   }
 
-  /** After a commit whose outcome is unknown: what is there decides. Contract section 8. */
-  async #readBack(key: string): Promise<void> {
-    const reopened = await this.#store.reopen();
-    if (reopened.outcome !== "ok") return;
-    const stored = await this.#store.get(key);
-    const record = stored === null ? null : parsePrincipal(stored);
-    if (stored !== null && record !== null) this.#remember(record, stored);
+  #isStored(key: string, value: Uint8Array): boolean {
+    const stored = this.#records.get(key)?.stored;
+    return stored !== undefined && Buffer.from(stored).equals(value);
   }
 
   #remember(record: PrincipalRecord, stored: Uint8Array): void {

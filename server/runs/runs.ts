@@ -4,6 +4,7 @@ import type { Caller } from "../../machines/facts.js";
 import type { RunEventBody } from "../../protocol/events.js";
 import type { WorkspaceFacts } from "../../protocol/operations.js";
 import type { RunReason } from "../../protocol/refusals.js";
+import { Fault } from "../fault.js";
 import { type CommandEnd, type CommandProcess, startCommand } from "./command.js";
 
 /** What a run says to its agent. Contract section 6, last paragraph. */
@@ -42,17 +43,29 @@ export interface RunsHost {
   facts(directory: string): Promise<WorkspaceFacts>;
   report(conversationId: string, caller: Caller, runId: string, bodies: readonly RunEventBody[]): Promise<void>;
   settle(conversationId: string, caller: Caller, runId: string, end: RunEnd): Promise<void>;
+  /** Runs `task` after `ms` milliseconds. */
+  after(ms: number, task: () => void): void;
   log(message: string, fields: Readonly<Record<string, unknown>>): void;
 }
 
 const KILL_GRACE_MS = 3_000;
+/** When the end of a run that the store did not take is stored again, in milliseconds. */
+const SETTLE_AGAIN_MS = 1_000;
 /** So many agent lines are stored with one commit. */
 const LINES_A_COMMIT = 100;
+
+interface Live {
+  process: CommandProcess | null;
+  stopped: boolean;
+  /** Ends a pause between two tries to store the end. */
+  wake: () => void;
+  done: Promise<void>;
+}
 
 /** The command runs that are going on: each a process group, with a token that ends with it. Contract section 10. */
 export class Runs {
   readonly #host: RunsHost;
-  readonly #live = new Map<string, { process: CommandProcess | null; stopped: boolean; done: Promise<void> }>();
+  readonly #live = new Map<string, Live>();
 
   constructor(host: RunsHost) {
     this.#host = host;
@@ -66,7 +79,7 @@ export class Runs {
   start(given: CommandRun): void {
     const { runId } = given.run;
     if (this.#live.has(runId)) return;
-    const entry = { process: null, stopped: false, done: Promise.resolve() };
+    const entry: Live = { process: null, stopped: false, wake: () => undefined, done: Promise.resolve() };
     this.#live.set(runId, entry);
     entry.done = this.#go(given, entry).finally(() => this.#live.delete(runId));
   }
@@ -78,6 +91,7 @@ export class Runs {
     if (entry === undefined) return;
     entry.stopped = true;
     entry.process?.cancel();
+    entry.wake();
   }
 
   /** Ends everything and waits for it. */
@@ -87,20 +101,31 @@ export class Runs {
     await Promise.all(all.map(([, { done }]) => done));
   }
 
-  async #go(given: CommandRun, entry: { process: CommandProcess | null; stopped: boolean }): Promise<void> {
-    const { run, conversationId, command, directory } = given;
-    const { runId } = run;
-    const host = this.#host;
+  async #go(given: CommandRun, entry: Live): Promise<void> {
+    const { runId } = given.run;
     const caller: Caller = {
       stamp: { kind: "agent", id: `run:${runId}`, generation: 1 },
       standing: "good",
-      conversationId,
+      conversationId: given.conversationId,
       runId,
     };
+    try {
+      const end = await this.#process(given, caller, entry);
+      if (end !== null) await this.#settle(given, caller, entry, end);
+    } finally {
+      this.#host.closeToken(runId);
+    }
+  }
+
+  /** Starts the command and waits for its end; null where the run was stopped before it started. */
+  async #process(given: CommandRun, caller: Caller, entry: Live): Promise<RunEnd | null> {
+    const { run, conversationId, command, directory } = given;
+    const { runId } = run;
+    const host = this.#host;
     const fields = { conversationId, runId };
     try {
       const facts = await host.facts(directory);
-      if (entry.stopped) return;
+      if (entry.stopped) return null;
       const [program, ...rest] = command;
       if (program === undefined) throw new Error("a run without a command");
       const process = startCommand({
@@ -130,29 +155,32 @@ export class Runs {
         onStderr: (text) => host.log("agent stderr", { ...fields, text }),
       });
       entry.process = process;
-      const end = await process.finished;
-      if (!entry.stopped) await host.settle(conversationId, caller, runId, endOf(end));
+      return endOf(await process.finished);
     } catch (error) {
       entry.process?.cancel();
-      host.log("a run could not be told to its end", { ...fields, error: String(error) });
-      if (!entry.stopped) await this.#fail(given, caller);
-    } finally {
-      host.closeToken(runId);
+      host.log("a run's output could not be stored", { ...fields, error: String(error) });
+      return { state: "failed", reasonCode: "output_not_stored" satisfies RunReason };
     }
   }
 
-  /** The agent's output or its end could not be stored: the run fails, as soon as that can be stored. */
-  async #fail({ run, conversationId }: CommandRun, caller: Caller): Promise<void> {
-    try {
-      await this.#host.settle(conversationId, caller, run.runId, {
-        state: "failed",
-        reasonCode: "output_not_stored" satisfies RunReason,
-      });
-    } catch (error) {
-      this.#host.log("the failure of a run could not be stored", {
-        conversationId,
-        runId: run.runId,
-        error: String(error),
+  /** Stores how a run ended. While the store is away the run keeps its place, and is settled when the store is back. */
+  async #settle(
+    { run: { runId }, conversationId }: CommandRun,
+    caller: Caller,
+    entry: Live,
+    end: RunEnd,
+  ): Promise<void> {
+    while (!entry.stopped) {
+      try {
+        await this.#host.settle(conversationId, caller, runId, end);
+        return;
+      } catch (error) {
+        this.#host.log("the end of a run could not be stored", { conversationId, runId, error: String(error) });
+        if (!(error instanceof Fault) || error.data.code !== "storage_unavailable") return;
+      }
+      await new Promise<void>((resolve) => {
+        entry.wake = resolve;
+        this.#host.after(SETTLE_AGAIN_MS, resolve);
       });
     }
   }

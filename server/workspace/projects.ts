@@ -1,4 +1,3 @@
-import { basename } from "node:path";
 import typia from "typia";
 import type { ProjectView } from "../../protocol/operations.js";
 import type { Environment } from "../environment.js";
@@ -8,6 +7,7 @@ import { toBytes } from "../store/json.js";
 import type { Store } from "../store/port.js";
 import { resolveWorkspace } from "./identity.js";
 import type { ProjectsView, RegisteredProject } from "./membership.js";
+import { nameOf } from "./name.js";
 
 interface Registry {
   readonly revision: number;
@@ -21,13 +21,16 @@ const validate = typia.createValidateEquals<Registry>();
 export class Projects implements ProjectsView {
   readonly #store: Store;
   readonly #environment: Environment;
+  readonly #storeIsBack: () => Promise<boolean>;
   #registry: Registry = { revision: 0, projects: [] };
   #stored: Uint8Array | null = null;
   #writes: Promise<unknown> = Promise.resolve();
 
-  constructor(store: Store, environment: Environment) {
+  /** `storeIsBack` brings a faulted store back, and then has `load` called; false while it cannot be had. */
+  constructor(store: Store, environment: Environment, storeIsBack: () => Promise<boolean>) {
     this.#store = store;
     this.#environment = environment;
+    this.#storeIsBack = storeIsBack;
   }
 
   /** @throws where the stored registry does not parse: it is never treated as empty. */
@@ -58,7 +61,7 @@ export class Projects implements ProjectsView {
       if (known !== undefined) return { registry, result: viewOf(known) };
       const project: RegisteredProject = {
         projectId: this.#environment.uuid(),
-        name: name?.trim() ?? (basename(identity.path) || identity.path),
+        name: name?.trim() ?? nameOf(identity.path),
         path: identity.path,
         identity: { ...identity, given: identity.path },
       };
@@ -84,6 +87,7 @@ export class Projects implements ProjectsView {
 
   #change<R>(change: (registry: Registry) => { readonly registry: Registry; readonly result: R }): Promise<R> {
     const changed = this.#writes.then(async () => {
+      if (!(await this.#storeIsBack())) throw notStored();
       const { registry, result } = change(this.#registry);
       if (registry === this.#registry) return result;
       const value = toBytes(registry);
@@ -93,15 +97,31 @@ export class Projects implements ProjectsView {
         puts: [{ key: KEY, value }],
         deletes: [],
       });
-      if (outcome.outcome === "unknown" && (await this.#store.reopen()).outcome === "ok") await this.load();
-      if (outcome.outcome !== "ok") throw new Fault("storage_unavailable", "the project registry was not stored");
-      this.#registry = registry;
-      this.#stored = value;
-      return result;
+      switch (outcome.outcome) {
+        case "ok":
+          this.#registry = registry;
+          this.#stored = value;
+          return result;
+        case "unknown":
+          // What is there decides; by now the registry has been read again. Contract section 8.
+          if ((await this.#storeIsBack()) && this.#stored !== null && Buffer.from(this.#stored).equals(value))
+            return result;
+          throw notStored();
+        case "conflict":
+          await this.load();
+          throw notStored();
+        case "failed":
+          await this.#storeIsBack();
+          throw notStored();
+        default:
+          return outcome satisfies never;
+      }
     });
     this.#writes = changed.catch(() => undefined);
     return changed;
   }
 }
+
+const notStored = (): Fault => new Fault("storage_unavailable", "the project registry was not stored");
 
 const viewOf = ({ projectId, name, path }: RegisteredProject): ProjectView => ({ projectId, name, path });
