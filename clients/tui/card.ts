@@ -100,11 +100,15 @@ export function cardFoot(state: State, card: Card, width: number): readonly Line
       ),
     );
   }
-  return [...lines, ...paragraph(actionWords(question), room, "strong")];
+  return [
+    ...lines,
+    ...paragraph(answerWays(question), room, "strong"),
+    ...paragraph("Cancel: /question cancel · Esc only hides", room, "dim"),
+  ];
 }
 
-function actionWords({ options, allowFreeform }: Question): string {
+function answerWays({ options, allowFreeform }: Question): string {
   const choose = options.length === 0 ? [] : [`/question answer 1${options.length > 1 ? `…${options.length}` : ""}`];
   const write = allowFreeform ? ["/question text WORDS"] : [];
-  return `Answer: ${[...choose, ...write].join(" or ")} · /question cancel · Esc hides`;
+  return `Answer: ${[...choose, ...write].join(" or ")}`;
 }
