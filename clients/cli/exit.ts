@@ -14,7 +14,10 @@ export const EXIT = {
   notPermitted: 8,
 } as const;
 
-export type Exit = (typeof EXIT)[keyof typeof EXIT];
+/** Ended by SIGHUP, SIGINT or SIGTERM, as a shell tells it. */
+type EndedBySignal = 129 | 130 | 143;
+
+export type Exit = (typeof EXIT)[keyof typeof EXIT] | EndedBySignal;
 
 /** The statuses as `--help` shows them. */
 export const EXIT_HELP = `Exit status: 0 done, 1 unexpected failure, 2 usage, 3 refused, 4 revision conflict, 5 outcome uncertain,

@@ -9,6 +9,7 @@ import { addMcp } from "./commands/mcp.js";
 import { addProjects } from "./commands/projects.js";
 import { addRuns } from "./commands/runs.js";
 import { addStatus } from "./commands/status.js";
+import { addTui } from "./commands/tui.js";
 import { EXIT_HELP } from "./exit.js";
 import { addServe } from "./local/serve.js";
 import { addStart } from "./local/start.js";
@@ -22,6 +23,7 @@ const COMMANDS: readonly AddCommand[] = [
   addServe,
   addStatus,
   addConversations,
+  addTui,
   addAsk,
   addMcp,
   addRuns,

@@ -2,7 +2,7 @@ import type { ReadStream, WriteStream } from "node:tty";
 import { nodeConnector } from "../link/node.js";
 import { openLink } from "../link.js";
 import { type Happening, Session } from "./session.js";
-import { type Command, cardKey, type Event, initial, shownCard } from "./state.js";
+import { type Command, type ConnectionState, cardKey, type Event, initial, shownCard } from "./state.js";
 import { Terminal } from "./terminal.js";
 import { update } from "./update.js";
 import { titleOf, view } from "./view.js";
@@ -25,36 +25,43 @@ export interface TuiOptions {
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 const TICK_MS = 1_000;
 
+/** 0 left, 2 not a terminal, 8 the service refuses the token or the address, 128 and the signal's number for a signal. */
+export type TuiExit = 0 | 2 | 8 | 129 | 130 | 143;
+
+/** Why the terminal cannot run here, or null where it can. */
+export function terminalRefusal(stdin: { isTTY?: boolean }, stdout: { isTTY?: boolean }): string | null {
+  if (stdin.isTTY === true && stdout.isTTY === true && process.env["TERM"] !== "dumb") return null;
+  return "clankie tui needs a terminal for its input and its output";
+}
+
 /**
- * Runs the terminal until it is left. Resolves with the exit status: 0 left, 2 not a terminal, 128 and the signal's
- * number for a signal. The terminal is given back in every case, also when something in this process throws.
+ * Runs the terminal until it is left, and resolves with the exit status. The terminal is given back in every case, also
+ * when something in this process throws; then the process ends with 1.
  */
-export async function runTui(options: TuiOptions): Promise<number> {
+export async function runTui(options: TuiOptions): Promise<TuiExit> {
   const { stdin = process.stdin, stdout = process.stdout, stderr = process.stderr } = options;
-  if (!isTerminal(stdin, stdout) || process.env["TERM"] === "dumb") {
-    stderr.write(
-      "clankie tui needs a terminal for its input and its output. Without one, use `clankie conversations questions` and `clankie conversations answer`.\n",
-    );
+  const refusal = terminalRefusal(stdin, stdout);
+  if (refusal !== null) {
+    stderr.write(`${refusal}\n`);
     return 2;
   }
   return new Promise((resolve) => new Shell(options, stdin as ReadStream, stdout as WriteStream, resolve).start());
 }
 
-const isTerminal = (stdin: NodeJS.ReadStream, stdout: NodeJS.WriteStream): boolean => stdin.isTTY && stdout.isTTY;
-
 /** Turns the handle: events in, state, commands out, frames drawn. */
 class Shell {
   readonly #terminal: Terminal;
   readonly #session: Session;
-  readonly #resolve: (code: number) => void;
+  readonly #resolve: (code: TuiExit) => void;
   readonly #undo: (() => void)[] = [];
   #state;
   #queue: Event[] = [];
   #busy = false;
   #drawing = false;
   #ended = false;
+  #wasConnected = false;
 
-  constructor(options: TuiOptions, stdin: ReadStream, stdout: WriteStream, resolve: (code: number) => void) {
+  constructor(options: TuiOptions, stdin: ReadStream, stdout: WriteStream, resolve: (code: TuiExit) => void) {
     this.#resolve = resolve;
     const tell = (happening: Happening): void => this.#tell(happening);
     const colour = (process.env["NO_COLOR"] ?? "") === "";
@@ -82,7 +89,7 @@ class Shell {
   }
 
   start(): void {
-    for (const [name, code] of Object.entries(SIGNALS) as [keyof typeof SIGNALS, number][]) {
+    for (const [name, code] of Object.entries(SIGNALS) as [keyof typeof SIGNALS, TuiExit][]) {
       this.#on(name, () => this.#end(code));
     }
     this.#on("SIGCONT", () => this.#resume());
@@ -103,6 +110,7 @@ class Shell {
 
   #tell(happening: Happening): void {
     if (this.#ended) return;
+    if (happening.type === "link") this.#linked(happening.connection);
     this.#queue.push({ ...happening, at: Date.now() } as Event);
     if (this.#busy) return;
     this.#busy = true;
@@ -118,10 +126,18 @@ class Shell {
     this.#draw();
   }
 
+  /** A token that was never good is a matter of the command line, not of a screen. */
+  #linked(connection: ConnectionState): void {
+    if (connection.kind === "connected") this.#wasConnected = true;
+    if (connection.kind !== "closed" || this.#wasConnected) return;
+    this.#end(8);
+    process.stderr.write(`clankie tui: ${connection.say}\n`);
+  }
+
   #perform(command: Command): void {
     if (command.type === "bell") this.#terminal.bell();
     else if (command.type === "redraw") this.#terminal.redraw();
-    else if (command.type === "quit") this.#end(command.code);
+    else if (command.type === "quit") this.#end(0);
     else this.#session.perform(command);
   }
 
@@ -159,7 +175,7 @@ class Shell {
     process.exit(1);
   }
 
-  #end(code: number): void {
+  #end(code: TuiExit): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#terminal.restore();

@@ -173,7 +173,7 @@ export type Command =
   | { readonly type: "whoami" }
   | { readonly type: "bell" }
   | { readonly type: "redraw" }
-  | { readonly type: "quit"; readonly code: number };
+  | { readonly type: "quit" };
 
 export interface InitialOptions {
   readonly now: number;

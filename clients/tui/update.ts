@@ -146,12 +146,12 @@ function key(state: State, name: string): Step {
     case "ESCAPE":
       return step(hideOrLeave(state));
     case "CTRL_C":
-      if (editor.text === "") return step(state, { type: "quit", code: 0 });
+      if (editor.text === "") return step(state, { type: "quit" });
       return step(
         say(shelved(state), "plain", "Put aside (↑ brings it back). Ctrl-C again leaves; nothing is cancelled."),
       );
     case "CTRL_D":
-      return editor.text === "" ? step(state, { type: "quit", code: 0 }) : step(withEditor(state, edit.remove(editor)));
+      return editor.text === "" ? step(state, { type: "quit" }) : step(withEditor(state, edit.remove(editor)));
     case "CTRL_L":
       return step(state, { type: "redraw" });
     case "UP":
@@ -301,7 +301,7 @@ function submit(state: State, before: State, intent: Intent): Step {
     case "help":
       return step({ ...state, pane: "help", scroll: 0 });
     case "quit":
-      return step(state, { type: "quit", code: 0 });
+      return step(state, { type: "quit" });
     case "message":
       return sendMessage(state, intent.text);
     case "open":

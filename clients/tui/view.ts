@@ -229,7 +229,10 @@ function connectionSpans({ connection, now, principal }: State): Line {
     }
     case "reconnecting": {
       const left = connection.nextTryAt - now;
-      return line(`○ reconnecting${left > 500 ? ` in ${spanWords(left)}` : "…"}`, "bad");
+      return line(
+        `○ reconnecting${left > 500 ? ` in ${spanWords(left)}` : "…"} (${oneLine(connection.detail)})`,
+        "bad",
+      );
     }
     case "closed":
       return line(`○ ${connection.say}`, "bad");

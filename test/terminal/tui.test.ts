@@ -11,13 +11,29 @@ interface Context {
 
 const test = suite<Context>("terminal in a pseudo-terminal");
 
-test.before.each(async (context) => {
-  context.world = await ServedWorld.start();
-  context.link = await context.world.link();
-  context.conversationId = await context.world.conversation(context.link);
+let served: ServedWorld;
+
+test.before(async () => {
+  served = await ServedWorld.start();
 });
-test.after.each(async ({ world }) => {
-  await world.end();
+test.after(async () => {
+  await served.end();
+});
+test.before.each(async (context) => {
+  context.world = served;
+  context.link = await served.link();
+  context.conversationId = await served.conversation(context.link);
+});
+test.after.each(async ({ world, link }) => {
+  await world.left();
+  // what still waits would be counted in the next test
+  const { questions } = await (await world.link()).call("input_list", { status: "pending" });
+  for (const { conversationId, incarnationId = "", revision = 0, question } of questions) {
+    if (question !== undefined) {
+      const { requestId } = question;
+      await link.cancelQuestion({ conversationId, incarnationId, requestId, expectedRevision: revision });
+    }
+  }
 });
 
 /** Reads the question that waits. */
@@ -30,10 +46,10 @@ async function read(screen: Screen): Promise<void> {
 const OUTCOME = /you began to type|Sending your answer|Sent and stored|Not stored|since you read|✔ Answered/;
 
 /** Sends what is in the input. A test types faster than a person: what falls into the grace is brought back and sent. */
-async function submit(screen: Screen): Promise<void> {
+async function submit(screen: Screen, outcome = OUTCOME): Promise<void> {
   screen.send("\r");
   for (;;) {
-    await screen.shows(OUTCOME);
+    await screen.shows(outcome);
     if (!screen.text.includes("you began to type")) return;
     screen.send("\u001b[A");
     await screen.shows(/› \/question/);
@@ -130,7 +146,7 @@ test("answered elsewhere, the card changes at once, and the loser keeps what it 
   await link.answer(target, { kind: "choice", optionId });
   await screen.shows("Resolved elsewhere: the operator answered 1 “README.md”");
   await screen.shows("› /question text mine");
-  await submit(screen);
+  await submit(screen, /you began to type|another answer was stored/);
   await screen.shows("Not stored: another answer was stored first");
   screen.send("\u001b[A");
   await screen.shows("› /question text mine");
@@ -233,6 +249,13 @@ test("without a terminal it says so and ends with 2", async ({ world }) => {
   assert.is(stdout, "");
 });
 
+test("a token that the service refuses ends it with 8", async ({ world }) => {
+  const screen = world.tui([], { token: "wrong", shell: true });
+  await screen.shows("status 8");
+  await screen.shows("the service does not accept this token");
+  assert.is(screen.emulator.buffer.active.type, "normal");
+});
+
 test("--no-bell and --no-title keep the terminal quiet", async ({ world, link, conversationId }) => {
   const screen = world.tui([conversationId, "--no-bell", "--no-title"]);
   await screen.shows("connected as operator");
@@ -250,13 +273,12 @@ test("a first look without a conversation: the list, what waits on top, opened w
   const other = await world.conversation(link, "Another");
   await ask(link, other);
   const screen = world.tui();
-  await screen.shows(/● 1 {2}Another\n.*waits for an answer[\s\S]*2 {2}Project/);
+  await screen.shows(/● 1 {2}Another\n.*waits for an answer[\s\S]*Project/);
   screen.send("\r");
   await screen.shows("A question waits");
   assert.match(screen.text, /clankie │ 1 Another/);
-  await screen.line("/open 2");
-  await screen.shows("clankie │ 2 Project");
-  assert.ok(conversationId !== other);
+  await screen.line(`/open ${conversationId}`);
+  await screen.shows(/clankie │ \d+ Project/);
 });
 
 test("a chat message is accepted and shows in the transcript", async ({ world, conversationId }) => {

@@ -13,7 +13,8 @@ import { type Link, openLink } from "../../clients/link.js";
 import type { QuestionDraft, QuestionResult } from "../../protocol/question.js";
 
 /** The program as it is installed. */
-const BIN = fileURLToPath(new URL("./child.js", import.meta.url));
+const BIN = fileURLToPath(new URL("../../clients/cli/bin.js", import.meta.url));
+const SERVE = fileURLToPath(new URL("./child.js", import.meta.url));
 const DEADLINE_MS = 30_000;
 
 /** Waits for something that an event can bring about, and says what it waited for when it does not come. */
@@ -65,7 +66,7 @@ export class ServedWorld {
   /** Starts the service, on the port it had where it had one. */
   async serve(): Promise<void> {
     const port = this.url === "" ? "0" : new URL(this.url).port;
-    const child = spawn(process.execPath, [BIN, "serve", join(this.home, "data"), port], {
+    const child = spawn(process.execPath, [SERVE, join(this.home, "data"), port], {
       env: { ...process.env, HOME: this.home },
       stdio: ["ignore", "pipe", "inherit"],
     });
@@ -120,6 +121,13 @@ export class ServedWorld {
     });
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
     return { code: code as number | null, stdout, stderr };
+  }
+
+  /** Ends every screen and every link, and leaves the service running. */
+  async left(): Promise<void> {
+    for (const screen of this.#screens.splice(0)) screen.kill();
+    for (const link of this.#links.splice(0, this.#links.length - 1)) link.close();
+    if (this.#child?.exitCode !== null || this.#child.signalCode !== null) await this.serve();
   }
 
   async end(): Promise<void> {

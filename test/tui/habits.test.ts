@@ -161,7 +161,7 @@ test("Escape and view keys hide or leave; only /question cancel cancels", () => 
   sitting.line("/question cancel");
   assert.is(sitting.taken("cancelQuestion").length, 1);
   sitting.key("CTRL_C");
-  assert.equal(sitting.taken("quit"), [{ type: "quit", code: 0 }]);
+  assert.equal(sitting.taken("quit"), [{ type: "quit" }]);
   assert.is(sitting.taken("cancelQuestion").length, 1);
 });
 

@@ -135,8 +135,11 @@ test("the status line tells connection, authority, what waits, revision and driv
   assert.match(status(), /● connected as operator · 0 waiting · revision 4 · driver native \(their-agent\)/);
   sitting.tell({ type: "principal", principal: { kind: "device", id: "d", mode: "read-only" } });
   assert.match(status(), /READ-ONLY/);
-  sitting.tell({ type: "link", connection: { kind: "reconnecting", nextTryAt: sitting.at + 4_000, detail: "" } });
-  assert.match(status(), /○ reconnecting in 4 s/);
+  sitting.tell({
+    type: "link",
+    connection: { kind: "reconnecting", nextTryAt: sitting.at + 4_000, detail: "refused" },
+  });
+  assert.match(status(), /○ reconnecting in 4 s \(refused\)/);
 });
 
 test("the title counts what waits and cannot be broken out of", () => {
