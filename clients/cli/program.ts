@@ -11,6 +11,7 @@ import { addRuns } from "./commands/runs.js";
 import { addStatus } from "./commands/status.js";
 import { addTui } from "./commands/tui.js";
 import { EXIT_HELP } from "./exit.js";
+import { addChart } from "./local/chart.js";
 import { addServe } from "./local/serve.js";
 import { addStart } from "./local/start.js";
 
@@ -30,6 +31,7 @@ const COMMANDS: readonly AddCommand[] = [
   addDevices,
   addCredentials,
   addProjects,
+  addChart,
 ];
 
 /** The whole command line, for one process. */

@@ -56,7 +56,9 @@ of an event are tried from 1 upwards, and the first that holds decides; where no
 "otherwise". What is decided is stored as a whole, in one synced commit, and only then is anything said or started. A
 transition that stays and only says something stores nothing at all.
 
-\`clankie chart --format svg\` draws the same with every transition, and \`--conversation ID\` marks where a
+![The state chart, with every transition](statechart.svg)
+
+\`clankie chart --format svg\` draws this figure, and \`--conversation ID\` marks where a
 conversation is. Credentials, directory and time are looked up for each event and come with it; the machine remembers
 none of them.`;
 

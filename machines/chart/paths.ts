@@ -161,7 +161,7 @@ function reasonsOf(effect: Effect): readonly string[] {
       if (reply.kind === "fault") {
         return [reply.reason === undefined ? `error ${reply.code}` : `error ${reply.code} ${reply.reason}`];
       }
-      if (reply.kind === "conflict") return ["revision_conflict"];
+      if (reply.kind === "conflict") return ["revision_conflict of a message or a reset"];
       if (reply.kind !== "question") return [];
       if (reply.status === "revision_conflict") return ["revision_conflict"];
       return reply.reason === undefined ? [] : [`${reply.status} ${reply.reason}`];

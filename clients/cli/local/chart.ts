@@ -1,3 +1,4 @@
+import { type Command, Option } from "commander";
 import { definitionJson } from "../../../machines/chart/definition.js";
 import { chartOf, liveText, marksOf } from "../../../machines/chart/live.js";
 import { NO_MARKS } from "../../../machines/chart/marks.js";
@@ -5,6 +6,8 @@ import { mermaid } from "../../../machines/chart/mermaid.js";
 import { svg } from "../../../machines/chart/svg.js";
 import { chartText } from "../../../machines/chart/text.js";
 import type { ConversationSnapshot } from "../../../protocol/snapshot.js";
+import { safeText } from "../../text.js";
+import { type Cli, leaf } from "../cli.js";
 
 export type ChartFormat = "mermaid" | "svg" | "json" | "text";
 
@@ -15,6 +18,37 @@ export interface ChartOptions {
   readonly conversation?: ConversationSnapshot;
   /** Standard output where none is given. */
   readonly write?: (text: string) => void;
+}
+
+interface ChartFlags {
+  readonly format?: ChartFormat;
+  readonly conversation?: string;
+}
+
+/** `clankie chart`. Contract section 9. Only `--conversation` needs a service. */
+export function addChart(program: Command, cli: Cli): void {
+  leaf(program, "chart", "show the state chart that the service runs on", [
+    "chart",
+    "chart --format svg > chart.svg",
+    "chart --conversation ID",
+  ])
+    .addOption(new Option("--format <format>", "how (default: text)").choices(["mermaid", "svg", "json", "text"]))
+    .option("--conversation <id>", "mark where it is, and say what may happen next and from whom")
+    .action(async ({ format, conversation }: ChartFlags, command: Command) => {
+      const { json }: { json?: boolean } = command.optsWithGlobals();
+      const wanted = json === true ? "json" : (format ?? "text");
+      const write = (text: string): void =>
+        void cli.surroundings.stdout.write(wanted === "text" ? safeText(text) : text);
+      if (conversation === undefined) {
+        await runChart({ format: wanted, write });
+        return;
+      }
+      await cli.remote(command, async (session) => {
+        const shown = await session.call("conversation_show", { conversationId: conversation });
+        await runChart({ format: wanted, conversation: shown.conversation, write });
+        return undefined;
+      });
+    });
 }
 
 /** `clankie chart`: the chart of the machine in this very program. Contract section 9. Returns the exit status. */
