@@ -34,6 +34,11 @@ let state = start(credential && { ...credential, drafts: keptDrafts() }, {
   suggestedName: suggestedName(),
 });
 let isDrawing = false;
+/** What had the focus last. A control that is disabled while its press is under way loses it, and may then go. */
+let focused: Element | undefined;
+addEventListener("focusin", ({ target }) => {
+  focused = target instanceof Element ? target : undefined;
+});
 
 /** Everything that happens comes through here, one after another. */
 function dispatch(message: Message): void {
@@ -46,12 +51,13 @@ function dispatch(message: Message): void {
 /** At once, so that what a person presses next is what they see. */
 function draw(): void {
   isDrawing = true;
-  const focused = document.activeElement;
-  const hadFocus = focused !== null && focused !== document.body;
   guard.around(() => paint(pageView(state)));
   isDrawing = false;
   // what had the focus is gone: the next thing to read is what took its place
-  if (hadFocus && !focused.isConnected) focusOn("heading");
+  if (focused?.isConnected === false && document.activeElement === document.body) {
+    focused = undefined;
+    focusOn("heading");
+  }
   document.title = titleOf(state);
   const count = state.session.kind === "paired" ? Object.keys(state.session.inbox ?? {}).length : 0;
   if ("setAppBadge" in navigator) void navigator.setAppBadge(count).catch(ignore);

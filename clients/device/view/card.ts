@@ -265,6 +265,7 @@ function actions(state: State, session: Paired, card: Card, question: Question):
 function sending(session: Paired, card: Card, requestId: string): View {
   const isReady = maySend(session, requestId) && answerOf(session, requestId) !== undefined;
   const isSending = card.attempt.kind === "sending";
+  const isBusy = isSending || card.attempt.kind === "uncertain";
   return h(
     "div",
     { key: "sending", class: "sending" },
@@ -274,7 +275,9 @@ function sending(session: Paired, card: Card, requestId: string): View {
         key: `send ${requestId}`,
         class: "primary",
         type: "submit",
-        disabled: !isReady,
+        // a busy button keeps the focus; `update` sends nothing twice
+        disabled: !isReady && !isBusy,
+        "aria-disabled": isBusy ? "true" : undefined,
         "data-deliberate": true,
       },
       isSending ? "Sending…" : card.attempt.kind === "uncertain" ? "Not known yet…" : "Send answer",
