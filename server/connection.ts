@@ -30,6 +30,7 @@ export class Connection {
   readonly #subscriber: Subscriber;
   #presented: Presented | null;
   #underWay = 0;
+  #isClosed = false;
 
   constructor(service: Service, channel: Channel, presented: Presented | null, log: Log) {
     this.#service = service;
@@ -64,6 +65,7 @@ export class Connection {
   }
 
   closed(): void {
+    this.#isClosed = true;
     this.#service.disconnect(this.#subscriber);
   }
 
@@ -104,10 +106,15 @@ export class Connection {
     }
     this.#underWay += 1;
     const time = this.#service.metrics.requestSeconds.startTimer({ method });
+    const afterReply: (() => void)[] = [];
     let outcome: string = "ok";
     try {
-      const result = await this.#request(method, params);
+      const result = await this.#request(method, params, afterReply);
       this.#channel.send(JSON.stringify({ jsonrpc: "2.0", id, result }));
+      // A connection that went, or a credential that ended, while the request was under way follows nothing.
+      if (this.#isClosed) this.#service.disconnect(this.#subscriber);
+      else for (const task of afterReply) task();
+      this.review();
     } catch (error) {
       outcome = this.#failed(id, method, error);
     } finally {
@@ -120,7 +127,7 @@ export class Connection {
     }
   }
 
-  async #request(method: Method, given: unknown): Promise<unknown> {
+  async #request(method: Method, given: unknown, afterReply: (() => void)[]): Promise<unknown> {
     // Who is nobody learns nothing, not even what would have been valid.
     if (this.#presented === null && method !== "authenticate" && method !== "device_pair_complete") {
       throw new Fault(
@@ -139,7 +146,11 @@ export class Connection {
       case "device_pair_complete":
         return this.#service.completePairing(params.value as Params<"device_pair_complete">);
       default: {
-        const call: Call = { presented: this.#presented as Presented, subscriber: this.#subscriber };
+        const call: Call = {
+          presented: this.#presented as Presented,
+          subscriber: this.#subscriber,
+          afterReply: (task) => afterReply.push(task),
+        };
         return this.#service.request(method, params.value as Params<typeof method>, call);
       }
     }

@@ -64,6 +64,8 @@ export interface ServiceOptions {
 export interface Call {
   readonly presented: Presented;
   readonly subscriber: Subscriber;
+  /** Runs a task right after the reply was sent: what a subscription tells follows the snapshot it began with. */
+  afterReply(task: () => void): void;
 }
 
 /** What a connection follows. Closing it ends everything it follows. */
@@ -365,7 +367,7 @@ export class Service {
         return { events: shown, next: shown.at(-1)?.cursor ?? after ?? cursorOf(0), retainedFrom, gap };
       }),
 
-    conversation_subscribe: ({ conversationId, events = false, after }, { subscriber }) =>
+    conversation_subscribe: ({ conversationId, events = false, after }, { subscriber, afterReply }) =>
       this.#conversations.use(conversationId, async (conversation) => {
         const from = readCursor(after);
         await conversation.state();
@@ -396,7 +398,7 @@ export class Service {
             }
           },
         });
-        startAfterReply(follower);
+        afterReply(() => follower.begin());
         return { snapshot: sent.value, version: sent.version };
       }),
 
@@ -406,12 +408,13 @@ export class Service {
       return {};
     },
 
-    inbox_subscribe: (_params, { subscriber }) => {
+    inbox_subscribe: (_params, { subscriber, afterReply }) => {
       if (subscriber.inbox !== null) this.pending.remove(subscriber.inbox);
       const { newest } = this.pending;
-      subscriber.inbox = new InboxFollower(subscriber.outlet, newest, () => this.pending.newest);
-      this.pending.add(subscriber.inbox);
-      startAfterReply(subscriber.inbox);
+      const follower = new InboxFollower(subscriber.outlet, newest, () => this.pending.newest);
+      subscriber.inbox = follower;
+      this.pending.add(follower);
+      afterReply(() => follower.begin());
       return { inbox: newest.value, version: newest.version };
     },
 
@@ -970,11 +973,6 @@ const refusal = (code: "unauthenticated" | "forbidden", caller: Caller): Fault =
   code === "unauthenticated"
     ? new Fault("unauthenticated", `this credential is no longer good (${caller.standing}); use a new token`)
     : new Fault("forbidden", `this is not permitted to this ${caller.stamp.kind}`);
-
-/** Not before the reply: what was sent as the whole comes before what changes it. */
-const startAfterReply = (follower: { start(): void }): void => {
-  setImmediate(() => follower.start());
-};
 
 /** The credentials a pending question depends on. */
 const stampsOf = ({ context: { open } }: ConversationState): readonly CredentialStamp[] =>

@@ -36,26 +36,26 @@ abstract class Follower<T> {
   protected readonly outlet: Outlet;
   #sent: Versioned<T>;
   #waiting = false;
-  #open = true;
-  #begun = false;
+  #stage: "waiting for the reply" | "open" | "closed" = "waiting for the reply";
 
   constructor(outlet: Outlet, sent: Versioned<T>) {
     this.outlet = outlet;
     this.#sent = sent;
   }
 
-  /** Sends what came since, and from now on what comes: the reply with the value that was sent goes first. */
-  start(): void {
-    this.#begun = true;
-    if (this.#open) this.resume();
+  /** The reply with the snapshot has been sent: from here on its changes follow it, those since then first. */
+  begin(): void {
+    if (this.#stage !== "waiting for the reply") return;
+    this.#stage = "open";
+    this.resume();
   }
 
   close(): void {
-    this.#open = false;
+    this.#stage = "closed";
   }
 
   protected get isOpen(): boolean {
-    return this.#open && this.#begun;
+    return this.#stage === "open";
   }
 
   follow(change: Change<T>): void {
@@ -77,7 +77,7 @@ abstract class Follower<T> {
     this.#waiting = true;
     this.outlet.whenClear(() => {
       this.#waiting = false;
-      if (this.#open) this.resume();
+      if (this.isOpen) this.resume();
     });
   }
 
