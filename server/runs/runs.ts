@@ -133,6 +133,8 @@ export class Runs {
         cwd: directory,
         env: {
           ...host.environment,
+          // as a shell would set it: some agents (opencode) believe it rather than their working directory
+          PWD: directory,
           CLANKIE_URL: host.url,
           CLANKIE_TOKEN: host.openToken(runId, conversationId),
           CLANKIE_CONVERSATION: conversationId,

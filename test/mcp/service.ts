@@ -144,13 +144,16 @@ export class RealService {
   }
 
   /** Waits for an event of a conversation, also one that has come already. */
-  event<T extends ConversationEvent["type"]>(
+  async event<T extends ConversationEvent["type"]>(
     conversationId: string,
     type: T,
-    fits: (event: Extract<ConversationEvent, { type: T }>) => boolean = () => true,
+    fits: (event: Extract<ConversationEvent, { type: T }>) => boolean,
   ): Promise<Extract<ConversationEvent, { type: T }>> {
+    const { events, next } = await this.operator.call("conversation_tail", { conversationId, limit: 500 });
+    const past = events.find((event) => isOf(event, type) && fits(event));
+    if (past !== undefined && isOf(past, type)) return past;
     return new Promise((resolve, reject) => {
-      const watch = this.operator.watchConversation(conversationId, { events: true, after: FIRST_CURSOR }, (update) => {
+      const watch = this.operator.watchConversation(conversationId, { events: true, after: next }, (update) => {
         if (update.kind === "failed") reject(update.error);
         if (update.kind !== "event" || !isOf(update.event, type) || !fits(update.event)) return;
         watch.close();
@@ -175,8 +178,6 @@ export class RealService {
     await exited;
   }
 }
-
-const FIRST_CURSOR = "0";
 
 const isOf = <T extends ConversationEvent["type"]>(
   event: ConversationEvent,
