@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
+import type { Standing } from "../machines/facts.js";
 import { BOUNDS } from "../protocol/bounds.js";
 import { dataDirectoryAt, prepareDataDirectory, readToken, writePrivate } from "./data-directory.js";
 import { type Environment, realEnvironment } from "./environment.js";
@@ -179,8 +180,8 @@ async function ownName(store: Store, environment: Environment): Promise<string> 
 }
 
 /**
- * Makes the operator's and the captain's credentials at the first start. A token file that is gone is made anew: whoever
- * owns the data directory is the operator, and the old token could not be told from its digest.
+ * Makes the operator's and the captain's credentials at the first start. A token whose file is gone is made anew, and so is
+ * an operator's that was revoked or has expired: whoever owns the data directory is the operator.
  */
 async function firstCredentials(
   principals: PrincipalRegistry,
@@ -193,15 +194,18 @@ async function firstCredentials(
     if (!principals.has(id)) {
       const issued = await principals.issue({ id, kind: id });
       await writePrivate(file, `${issued.token}\n`);
-    } else if (token === null && (id === OPERATOR || !principals.isRevoked(id))) {
-      const rotated = await principals.rotate(id);
-      await writePrivate(file, `${rotated.token}\n`);
-      log.warn({ credentialId: id, file }, "the token file was missing; the credential was rotated");
+    } else if (mustRenew(id, token, principals.standingOf(id))) {
+      await writePrivate(file, `${await principals.renew(id)}\n`);
+      log.warn({ credentialId: id, file }, "the token was gone, revoked or expired; a new one is in this file");
     } else if (token !== null && !principals.holds(id, token)) {
       log.warn({ credentialId: id, file }, "the token in this file is not the credential's");
     }
   }
 }
+
+/** The service always has an operator; a captain that was revoked stays so. */
+const mustRenew = (id: string, token: string | null, standing: Standing): boolean =>
+  id === OPERATOR ? token === null || standing !== "good" : token === null && standing === "good";
 
 function listen(server: ReturnType<typeof httpServer>, host: string, port: number): Promise<string> {
   return new Promise((resolve, reject) => {

@@ -39,7 +39,7 @@ export type Loading =
   | { readonly kind: "unreadable"; readonly fault: string };
 
 /** Ids come from outside: only what this service may have made is looked up. */
-export const isOwnId = (id: string): boolean => /^[0-9a-z-]{1,64}$/.test(id);
+const isOwnId = (id: string): boolean => /^[0-9a-z-]{1,64}$/.test(id);
 const isOwnRunId = isOwnId;
 
 export async function loadConversation(store: Store, id: string): Promise<Loading> {

@@ -203,6 +203,20 @@ export class PrincipalRegistry {
     return { record, token };
   }
 
+  /**
+   * A new token for a credential, also one that is revoked or has expired. Only for who owns the data directory, at the
+   * start: over the socket a revocation is for good.
+   */
+  async renew(id: string): Promise<string> {
+    const token = this.#environment.secret();
+    await this.#write("operator", id, (current) => {
+      if (current === undefined || current.kind === "device") throw unknownPrincipal("credentialId", id);
+      const { expiresAt: _, revokedAt: __, ...rest } = current;
+      return { ...rest, digest: digestOf(token), generation: current.generation + 1 };
+    });
+    return token;
+  }
+
   /** Revokes a credential for good. Repeating it changes nothing. */
   revokeCredential(id: string): Promise<PrincipalRecord> {
     return this.#write("operator", id, (current) => {
@@ -289,8 +303,10 @@ export class PrincipalRegistry {
     return this.#records.has(principalKey({ kind: "operator", id }));
   }
 
-  isRevoked(id: string): boolean {
-    return this.#records.get(principalKey({ kind: "operator", id }))?.record.revokedAt !== undefined;
+  /** How a credential stands now, whatever its generation. */
+  standingOf(id: string): Standing {
+    const record = this.#records.get(principalKey({ kind: "operator", id }))?.record;
+    return record === undefined ? "revoked" : this.standing(stampOf(record));
   }
 
   #all(): readonly PrincipalRecord[] {
@@ -366,7 +382,7 @@ export class PrincipalRegistry {
   }
 }
 
-export const stampOf = ({ kind, id, generation }: PrincipalRecord): CredentialStamp => ({ kind, id, generation });
+const stampOf = ({ kind, id, generation }: PrincipalRecord): CredentialStamp => ({ kind, id, generation });
 
 export const deviceView = (record: DeviceRecord): DeviceView => ({
   deviceId: record.id,
@@ -378,7 +394,7 @@ export const deviceView = (record: DeviceRecord): DeviceView => ({
   ...(record.revokedAt !== undefined && { revokedAt: record.revokedAt }),
 });
 
-export const digestOf = (token: string): string => createHash("sha256").update(token).digest("hex");
+const digestOf = (token: string): string => createHash("sha256").update(token).digest("hex");
 
 const unknownPrincipal = (path: string, id: string): Fault =>
   new Fault("invalid_params", `no ${path === "deviceId" ? "device" : "credential"} is called ${JSON.stringify(id)}`, {
