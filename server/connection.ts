@@ -6,6 +6,7 @@ import type { Method, Params } from "../protocol/operations.js";
 import { FAULT_NUMBERS, type FaultData, type FieldError, PROTOCOL_NUMBERS } from "../protocol/refusals.js";
 import { checkParams, checkRequestFrame, isMethod, METHODS } from "../protocol/requests.js";
 import { Fault } from "./fault.js";
+import type { RateLimits } from "./limits.js";
 import type { Log } from "./log.js";
 import type { Presented } from "./principals/registry.js";
 import { type Call, type Service, Subscriber } from "./service.js";
@@ -19,23 +20,45 @@ export interface Channel extends Outlet {
 /** Close code of a socket that did not authenticate in time. Contract section 5. */
 export const CLOSE_UNAUTHENTICATED = 4401;
 
-/** Requests of one connection that are being worked on at once; further ones are refused, not queued. */
-const REQUESTS_AT_ONCE = 256;
+/** Methods whose results can be as large as a frame may be: one connection gets one of them at a time, when it reads. */
+const LARGE: ReadonlySet<Method> = new Set<Method>([
+  "conversation_list",
+  "conversation_tail",
+  "input_list",
+  "inbox_subscribe",
+  "device_list",
+  "credential_list",
+  "project_list",
+]);
+
+export interface ConnectionOptions {
+  readonly service: Service;
+  readonly channel: Channel;
+  /** Where the client is, as far as the network says. */
+  readonly address: string;
+  readonly rates: RateLimits;
+  readonly log: Log;
+  /** Called with who it is, each time that is told anew. */
+  readonly authenticated: (presented: Presented) => void;
+}
 
 /** JSON-RPC over one socket: authenticates, validates, hands requests to the service. Contract section 5. */
 export class Connection {
+  readonly #options: ConnectionOptions;
   readonly #service: Service;
   readonly #channel: Channel;
   readonly #log: Log;
   readonly #subscriber: Subscriber;
-  #presented: Presented | null;
-  #underWay = 0;
+  #presented: Presented | null = null;
   #isClosed = false;
+  /** The end of the large results that were asked for. */
+  #large: Promise<unknown> = Promise.resolve();
 
-  constructor(service: Service, channel: Channel, presented: Presented | null, log: Log) {
+  constructor(options: ConnectionOptions) {
+    const { service, channel, log } = options;
+    this.#options = options;
     this.#service = service;
     this.#channel = channel;
-    this.#presented = presented;
     this.#log = log;
     this.#subscriber = new Subscriber({
       get congested() {
@@ -52,6 +75,12 @@ export class Connection {
 
   get isAuthenticated(): boolean {
     return this.#presented !== null;
+  }
+
+  /** Whose connection it is, from its upgrade or its first request. */
+  present(presented: Presented): void {
+    this.#presented = presented;
+    this.#options.authenticated(presented);
   }
 
   /** Ends the live view of a credential that is no longer good; the next request is refused. */
@@ -71,12 +100,14 @@ export class Connection {
 
   /** A binary message is no frame of this protocol. */
   receiveBinary(): void {
+    if (this.#isTooMuch(null, null)) return;
     this.#protocolFault(null, "invalid_request", "frames are text messages", [{ path: "frame", expected: "text" }]);
   }
 
   /** Takes one text frame. Never throws, never rejects: whatever came, the answer is a frame. */
   async receive(text: string, bytes: number): Promise<void> {
     if (bytes > BOUNDS.frameToService) {
+      if (this.#isTooMuch(null, null)) return;
       this.#fault(
         null,
         new Fault("frame_too_large", `a frame to the service has at most ${BOUNDS.frameToService} bytes`),
@@ -84,9 +115,13 @@ export class Connection {
       return;
     }
     const json = parseJson(text);
-    if (!json.ok) return this.#protocolFault(null, "parse_error", "the frame is not JSON", json.errors);
+    if (!json.ok) {
+      if (this.#isTooMuch(null, null)) return;
+      return this.#protocolFault(null, "parse_error", "the frame is not JSON", json.errors);
+    }
     const frame = checkRequestFrame(json.value);
     if (!frame.ok) {
+      if (this.#isTooMuch(idOf(json.value), null)) return;
       const batch = Array.isArray(json.value);
       const what = batch
         ? "batches are not accepted: send one request a frame"
@@ -94,37 +129,55 @@ export class Connection {
       return this.#protocolFault(idOf(json.value), "invalid_request", what, frame.errors);
     }
     const { id, method, params } = frame.value;
+    if (this.#isTooMuch(id, isMethod(method) ? method : null)) return;
     if (!isMethod(method)) {
       const expected = `one of ${METHODS.join(", ")}`;
       return this.#protocolFault(id, "method_not_found", "there is no such method", [{ path: "method", expected }]);
     }
-    if (this.#underWay >= REQUESTS_AT_ONCE) {
-      return this.#fault(
-        id,
-        new Fault("rate_limited", `${REQUESTS_AT_ONCE} requests of this connection are under way`),
-      );
-    }
-    this.#underWay += 1;
     const time = this.#service.metrics.requestSeconds.startTimer({ method });
-    const afterReply: (() => void)[] = [];
     let outcome: string = "ok";
     try {
-      const result = await this.#request(method, params, afterReply);
-      this.#channel.send(JSON.stringify({ jsonrpc: "2.0", id, result }));
-      // A connection that went, or a credential that ended, while the request was under way follows nothing.
-      if (this.#isClosed) this.#service.disconnect(this.#subscriber);
-      else for (const task of afterReply) task();
-      this.review();
+      if (LARGE.has(method)) await this.#inTurn(() => this.#reply(id, method, params));
+      else await this.#reply(id, method, params);
     } catch (error) {
       outcome = this.#failed(id, method, error);
     } finally {
-      this.#underWay -= 1;
       time();
       this.#service.metrics.requests.inc({ method, outcome });
     }
     if (method === "authenticate" && this.#presented === null) {
       this.#channel.close(CLOSE_UNAUTHENTICATED, "unauthenticated");
     }
+  }
+
+  async #reply(id: FrameId, method: Method, params: unknown): Promise<void> {
+    const afterReply: (() => void)[] = [];
+    const result = await this.#request(method, params, afterReply);
+    this.#channel.send(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    // A connection that went, or a credential that ended, while the request was under way follows nothing.
+    if (this.#isClosed) this.#service.disconnect(this.#subscriber);
+    else for (const task of afterReply) task();
+    this.review();
+  }
+
+  /** One after another, and not before the client has read what was sent. */
+  #inTurn(task: () => Promise<void>): Promise<void> {
+    const turn = this.#large.then(async () => {
+      if (this.#channel.congested) await new Promise<void>((resolve) => this.#channel.whenClear(resolve));
+      await task();
+    });
+    this.#large = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** Refuses a frame where its sender has sent too many. Contract section 5, `rate_limited`. */
+  #isTooMuch(id: FrameId | null, method: Method | null): boolean {
+    const { rates, address } = this.#options;
+    const retryAfterMs = rates.take(this.#presented, address, method);
+    if (retryAfterMs === 0) return false;
+    this.#service.metrics.rateLimited.inc();
+    this.#fault(id, new Fault("rate_limited", `too many requests; try again in ${retryAfterMs} ms`, { retryAfterMs }));
+    return true;
   }
 
   async #request(method: Method, given: unknown, afterReply: (() => void)[]): Promise<unknown> {
@@ -160,8 +213,11 @@ export class Connection {
     const presented = this.#service.principals.authenticate(token);
     // a client that says again who it is, as a sign of life, goes on hearing what it follows
     if (!isDeepStrictEqual(presented, this.#presented)) this.#service.disconnect(this.#subscriber);
-    this.#presented = presented;
-    if (presented === null) throw new Fault("unauthenticated", "this token is not valid (any more)");
+    if (presented === null) {
+      this.#presented = null;
+      throw new Fault("unauthenticated", "this token is not valid (any more)");
+    }
+    this.present(presented);
     const { principals } = this.#service;
     return { principal: principals.view(principals.caller(presented)) };
   }

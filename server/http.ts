@@ -1,10 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
 import { SOCKET_PATH } from "../protocol/frames.js";
+import { backupText } from "./backup.js";
+import { type Environment, timestamp } from "./environment.js";
 import { type HostRules, hostIsKnown, originMayConnect } from "./hosts.js";
 import type { Log } from "./log.js";
 import type { Service } from "./service.js";
 import type { Sockets } from "./socket.js";
+import type { Backup } from "./store/port.js";
+import type { Strangers } from "./strangers.js";
 
 /** Serves what is no part of the protocol: the Take Control page. False where the path is none of its. */
 export type ServePage = (request: IncomingMessage, response: ServerResponse) => boolean;
@@ -14,12 +18,31 @@ export interface HttpOptions {
   readonly sockets: Sockets;
   readonly rules: HostRules;
   readonly servePage: ServePage;
+  readonly backup: () => Promise<Backup>;
+  readonly strangers: Strangers;
+  /** Open connections at most, of whatever kind. */
+  readonly connections: number;
+  readonly environment: Environment;
   readonly log: Log;
 }
 
-/** `/healthz`, `/readyz`, `/metrics`, the page, and the upgrade to the socket. Contract section 5. */
+/** A backup that its reader takes nothing of for so long is ended: it keeps the store's old files, in milliseconds. */
+const BACKUP_STALLS_MS = 60_000;
+
+/** Headers that take longer than this end their connection, in milliseconds; looked at every so often. */
+const HEADERS_WITHIN_MS = 10_000;
+const LOOK_EVERY_MS = 2_000;
+
+/** `/healthz`, `/readyz`, `/metrics`, `/v1/backup`, the page, and the upgrade to the socket. Contract section 5. */
 export function httpServer(options: HttpOptions): Server {
-  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000, maxHeaderSize: 16_384 });
+  const server = createServer({
+    requestTimeout: 30_000,
+    headersTimeout: HEADERS_WITHIN_MS,
+    connectionsCheckingInterval: LOOK_EVERY_MS,
+    maxHeaderSize: 16_384,
+  });
+  server.maxConnections = options.connections;
+  server.on("connection", (socket) => options.strangers.came(socket));
   server.on("request", (request, response) => answer(options, request, response));
   server.on("upgrade", (request, socket, head) => upgrade(options, request, socket, head));
   server.on("clientError", (_error, socket) => {
@@ -46,6 +69,8 @@ function answer(options: HttpOptions, request: IncomingMessage, response: Server
       return service.isReady ? say(response, 200, "ready") : say(response, 503, "the store is not available");
     case "/metrics":
       return metrics(options, request, response);
+    case "/v1/backup":
+      return backup(options, request, response);
     case SOCKET_PATH:
       return say(response, 426, "this is a WebSocket", { upgrade: "websocket", connection: "Upgrade" });
     default:
@@ -54,11 +79,7 @@ function answer(options: HttpOptions, request: IncomingMessage, response: Server
 }
 
 function metrics({ service, log }: HttpOptions, request: IncomingMessage, response: ServerResponse): void {
-  const presented = bearer(service, request);
-  if (presented === undefined || presented === null) {
-    return say(response, 401, "an operator token is needed", { "www-authenticate": "Bearer" });
-  }
-  if (service.principals.caller(presented).stamp.kind !== "operator") return say(response, 403, "operators only");
+  if (!isOperator(service, request, response)) return;
   const { registry } = service.metrics;
   registry.metrics().then(
     (text) => {
@@ -70,6 +91,47 @@ function metrics({ service, log }: HttpOptions, request: IncomingMessage, respon
       say(response, 500, "the metrics could not be gathered");
     },
   );
+}
+
+/** Streams one consistent state of the store while the service goes on. Its last line says whether it is whole. */
+function backup(options: HttpOptions, request: IncomingMessage, response: ServerResponse): void {
+  const { service, environment, log } = options;
+  if (!isOperator(service, request, response)) return;
+  if (request.method === "HEAD") return say(response, 200, "");
+  options.backup().then(
+    (state) => {
+      response.writeHead(200, { "content-type": "application/jsonl", "cache-control": "no-store" });
+      response.setTimeout(BACKUP_STALLS_MS, () => response.destroy());
+      const text = Readable.from(backupText(state, timestamp(environment)));
+      const ended = (): void => {
+        text.destroy();
+        state.close().catch((error: unknown) => log.error({ error: String(error) }, "a backup could not be let go of"));
+        const { writableFinished: complete } = response;
+        if (complete) service.metrics.lastBackup.set(environment.now() / 1_000);
+        log.info({ commits: state.commits, complete }, "a backup was read");
+      };
+      response.once("close", ended);
+      text.once("error", () => response.destroy());
+      text.pipe(response);
+    },
+    (error: unknown) => {
+      log.error({ error: String(error) }, "a backup could not begin");
+      say(response, 503, "the store cannot be read now; ask: clankie status");
+    },
+  );
+}
+
+/** Answers everybody else. */
+function isOperator(service: Service, request: IncomingMessage, response: ServerResponse): boolean {
+  const presented = bearer(service, request);
+  if (presented === undefined || presented === null) {
+    service.metrics.unauthenticated.inc();
+    say(response, 401, "an operator token is needed", { "www-authenticate": "Bearer" });
+    return false;
+  }
+  if (service.principals.caller(presented).stamp.kind === "operator") return true;
+  say(response, 403, "operators only");
+  return false;
 }
 
 function upgrade(

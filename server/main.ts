@@ -8,6 +8,7 @@ import { type Environment, realEnvironment } from "./environment.js";
 import { hostRules, originOf } from "./hosts.js";
 import { httpServer } from "./http.js";
 import { parsed } from "./json.js";
+import { RateLimits, type Rates } from "./limits.js";
 import { type Log, openLog } from "./log.js";
 import { loadPage, servePage } from "./page.js";
 import { CAPTAIN, OPERATOR, type PrincipalRegistry } from "./principals/registry.js";
@@ -17,6 +18,7 @@ import { codeOf } from "./store/errors.js";
 import { toBytes } from "./store/json.js";
 import { openLevelStore } from "./store/level.js";
 import type { Store } from "./store/port.js";
+import { connectionLimits, Strangers } from "./strangers.js";
 
 export interface ServeOptions {
   /** Where everything is kept; made for its owner alone where it is missing. */
@@ -29,6 +31,8 @@ export interface ServeOptions {
   readonly allowHosts?: readonly string[];
   readonly runTimeoutMs?: number;
   readonly logLevel?: string;
+  /** How much one principal may ask; generous where not given. */
+  readonly rates?: Rates;
   /** Tells of a long recovery. */
   readonly progress?: (done: number, of: number) => void;
 }
@@ -115,13 +119,23 @@ export async function serve(
     const { damage } = store.status().report;
     for (const { kind, detail, key } of damage) log.error({ kind, key }, detail);
 
-    const sockets = new Sockets(service, environment, log);
+    const limits = connectionLimits();
+    const strangers = new Strangers(limits.strangers, () => service.metrics.turnedAway.inc());
+    const sockets = new Sockets(service, environment, log, {
+      rates: new RateLimits(environment, options.rates),
+      strangers,
+      ofOnePrincipal: limits.ofOnePrincipal,
+    });
     const page = loadPage();
     const server = httpServer({
       service,
       sockets,
       rules: hostRules(options.host, options.allowHosts ?? [], options.allowOrigins ?? []),
       servePage: (request, response) => servePage(page, request, response),
+      backup: () => store.backup(),
+      strangers,
+      connections: limits.connections,
+      environment,
       log,
     });
     const url = await listen(server, options.host, options.port);

@@ -39,12 +39,33 @@ export class Metrics {
     help: "Connections and requests refused for their credential, and wrong pairing codes.",
     registers: [this.registry],
   });
+  readonly rateLimited = new Counter({
+    name: "clankie_rate_limited_total",
+    help: "Frames refused because their sender had sent too many.",
+    registers: [this.registry],
+  });
+  readonly turnedAway = new Counter({
+    name: "clankie_strangers_turned_away_total",
+    help: "Connections ended unauthenticated because newer ones came: somebody floods.",
+    registers: [this.registry],
+  });
+  readonly storeFaults = new Counter({
+    name: "clankie_store_faults_total",
+    help: "Times the store failed and had to be reopened.",
+    registers: [this.registry],
+  });
+  readonly lastBackup = new Gauge({
+    name: "clankie_last_backup_timestamp_seconds",
+    help: "When the last whole backup was read, in seconds since the epoch; 0 where there was none since the start.",
+    registers: [this.registry],
+  });
 
   constructor(read: {
     readonly connections: () => number;
     readonly pending: () => number;
     readonly runs: () => number;
     readonly commits: () => number;
+    readonly waiting: () => number;
     readonly storeReady: () => boolean;
     readonly damage: () => number;
   }) {
@@ -53,6 +74,7 @@ export class Metrics {
     this.#gauge("clankie_pending_questions", "Questions that wait for an answer.", read.pending);
     this.#gauge("clankie_command_runs", "Agent commands that are running.", read.runs);
     this.#gauge("clankie_store_commits", "Commits in the store, by its own unbroken count.", read.commits);
+    this.#gauge("clankie_store_waiting", "Commits that wait for the disk.", read.waiting);
     this.#gauge("clankie_store_ready", "1 while the store takes commits.", () => (read.storeReady() ? 1 : 0));
     this.#gauge("clankie_store_damage", "Damages found when the store was opened.", read.damage);
   }

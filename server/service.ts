@@ -123,15 +123,12 @@ export class Service {
     this.#environment = environment;
     this.#log = log;
     this.#startedAt = environment.now();
-    this.keeper = new StoreKeeper(store, environment, log);
+    this.keeper = new StoreKeeper(store, environment, log, () => this.metrics.storeFaults.inc());
     const isBack = (): Promise<boolean> => this.keeper.isBack();
     this.principals = new PrincipalRegistry(store, environment, isBack);
     this.pairing = new Pairing(environment);
     this.projects = new Projects(store, environment, isBack);
-    this.keeper.readAgain = async () => {
-      await this.principals.load();
-      await this.projects.load();
-    };
+    this.keeper.readAgain = () => this.#readRegistries();
     const host: ConversationHost = {
       store,
       environment,
@@ -172,6 +169,7 @@ export class Service {
       pending: () => this.pending.count,
       runs: () => this.#runs.count,
       commits: () => store.status().commits,
+      waiting: () => store.status().waiting,
       storeReady: () => store.status().state === "open",
       damage: () => store.status().report.damage.length,
     });
@@ -191,8 +189,7 @@ export class Service {
    * active conversations. Contract section 8.
    */
   async recover(progress: (done: number, of: number) => void): Promise<readonly Recovered[]> {
-    for (const key of await this.principals.load()) this.#log.error({ key }, "a stored principal does not parse");
-    await this.projects.load();
+    await this.#readRegistries();
     const ids = await this.#conversations.active();
     const recovered: Recovered[] = [];
     let done = 0;
@@ -208,6 +205,11 @@ export class Service {
       progress(done, ids.length);
     });
     return recovered.filter(({ requestId, runIds }) => requestId !== undefined || runIds.length > 0);
+  }
+
+  async #readRegistries(): Promise<void> {
+    for (const key of await this.principals.load()) this.#log.error({ key }, "a stored principal does not parse");
+    if (!(await this.projects.load())) this.#log.error("the stored project registry does not parse");
   }
 
   async #recoverOne(id: string): Promise<Recovered> {
@@ -624,7 +626,10 @@ export class Service {
       const { token } = await this.principals.rotate(credentialId, expiresInSeconds);
       this.#log.info({ credentialId }, "a credential was rotated");
       this.credentialsChanged();
-      await this.#options.operatorTokenChanged(credentialId, token);
+      // The caller has the new token, whatever becomes of the file: without it nobody would.
+      await this.#options.operatorTokenChanged(credentialId, token).catch((error: unknown) => {
+        this.#log.error({ credentialId, error: String(error) }, "the token file could not be rewritten");
+      });
       return { credentialId, token };
     },
 
@@ -648,7 +653,7 @@ export class Service {
 
     project_list: () => ({ projects: this.projects.views(), projectsRevision: this.projects.current().revision }),
 
-    project_membership: ({ path }) => projectMembership(path, this.projects),
+    project_membership: ({ path }) => this.#facts(path),
 
     service_status: async () => {
       const { report, state, commits } = this.#store.status();
@@ -763,6 +768,9 @@ export class Service {
   }
 
   #facts(directory: string): Promise<WorkspaceFacts> {
+    if (!this.projects.isReadable) {
+      return Promise.resolve({ workspace: directory, project: "unknown", projectsRevision: 0 });
+    }
     return projectMembership(directory, this.projects);
   }
 
@@ -835,7 +843,7 @@ export class Service {
   #committed({ conversationId, before, after, events }: Committed): void {
     if (isActive(after)) this.#active.add(conversationId);
     else this.#active.delete(conversationId);
-    this.#count(after, events);
+    this.#tellOperator(after, events);
     this.pending.committed(before, after);
     const followers = this.#followers.get(conversationId);
     if (followers === undefined || before === null) return;
@@ -850,18 +858,29 @@ export class Service {
     }
   }
 
-  #count(after: ConversationState, events: readonly StoredEvent[]): void {
+  /** Counts and logs what became of questions and runs: ids and reasons, never what was said. */
+  #tellOperator({ context }: ConversationState, events: readonly StoredEvent[]): void {
+    const { conversationId } = context;
     for (const event of events) {
       switch (event.type) {
-        case "turn":
-          this.metrics.runs.inc({ phase: event.phase });
+        case "turn": {
+          const { runId, phase, reasonCode } = event;
+          this.metrics.runs.inc({ phase });
+          this.#log.info({ conversationId, runId, phase, reasonCode }, "run");
           break;
+        }
         case "input_requested":
           this.metrics.questions.inc({ outcome: "asked" });
+          this.#log.info({ conversationId, requestId: event.requestId }, "question asked");
           break;
         case "input_resolved": {
-          const receipt = after.context.receipts.find(({ requestId }) => requestId === event.requestId);
-          this.metrics.questions.inc({ outcome: receipt?.reason ?? "submitted" });
+          const { requestId } = event;
+          const receipt = context.receipts.find((each) => each.requestId === requestId);
+          const outcome = receipt?.reason ?? "submitted";
+          this.metrics.questions.inc({ outcome });
+          const runId = receipt?.continuation?.runId;
+          const by = receipt?.resolvedBy;
+          this.#log.info({ conversationId, requestId, outcome, by, runId }, "question resolved");
           break;
         }
         default:

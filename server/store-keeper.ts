@@ -14,6 +14,7 @@ export class StoreKeeper {
   readonly #store: Store;
   readonly #environment: Environment;
   readonly #log: Log;
+  readonly #failed: () => void;
   #attempt: Promise<boolean> | null = null;
   #scheduled = false;
   /** What is kept in memory was read before the fault. */
@@ -21,7 +22,8 @@ export class StoreKeeper {
   /** Reads again what is kept in memory of the store, before anything is said from it. */
   readAgain: () => Promise<void> = async () => undefined;
 
-  constructor(store: Store, environment: Environment, log: Log) {
+  constructor(store: Store, environment: Environment, log: Log, failed: () => void) {
+    this.#failed = failed;
     this.#store = store;
     this.#environment = environment;
     this.#log = log;
@@ -29,8 +31,9 @@ export class StoreKeeper {
 
   /** Whether the store can be used now; where it cannot, one attempt to bring it back is made, and later ones follow. */
   isBack(): Promise<boolean> {
+    if (this.#attempt !== null) return this.#attempt;
     if (this.#store.status().state === "open" && !this.#stale) return Promise.resolve(true);
-    this.#attempt ??= this.#reopen().finally(() => {
+    this.#attempt = this.#reopen().finally(() => {
       this.#attempt = null;
     });
     return this.#attempt;
@@ -48,6 +51,7 @@ export class StoreKeeper {
   }
 
   async #reopen(): Promise<boolean> {
+    if (!this.#stale) this.#failed();
     this.#stale = true;
     const outcome = await this.#store.reopen();
     switch (outcome.outcome) {

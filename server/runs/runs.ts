@@ -6,6 +6,7 @@ import type { WorkspaceFacts } from "../../protocol/operations.js";
 import type { RunReason } from "../../protocol/refusals.js";
 import { Fault } from "../fault.js";
 import { type CommandEnd, type CommandProcess, startCommand } from "./command.js";
+import { AgentStderr } from "./stderr.js";
 
 /** What a run says to its agent. Contract section 6, last paragraph. */
 export function messageOf(run: Run): string {
@@ -128,6 +129,10 @@ export class Runs {
       if (entry.stopped) return null;
       const [program, ...rest] = command;
       if (program === undefined) throw new Error("a run without a command");
+      const token = host.openToken(runId, conversationId);
+      const stderr = new AgentStderr([token, ...confided(run)], (text) =>
+        host.log("agent stderr", { ...fields, text }),
+      );
       const process = startCommand({
         command: [program, ...rest],
         cwd: directory,
@@ -136,7 +141,7 @@ export class Runs {
           // as a shell would set it: some agents (opencode) believe it rather than their working directory
           PWD: directory,
           CLANKIE_URL: host.url,
-          CLANKIE_TOKEN: host.openToken(runId, conversationId),
+          CLANKIE_TOKEN: token,
           CLANKIE_CONVERSATION: conversationId,
           CLANKIE_RUN: runId,
           CLANKIE_CONTEXT: JSON.stringify(facts),
@@ -154,10 +159,10 @@ export class Runs {
             await host.report(conversationId, caller, runId, bodies);
           }
         },
-        onStderr: (text) => host.log("agent stderr", { ...fields, text }),
+        onStderr: (text) => stderr.push(text),
       });
       entry.process = process;
-      return endOf(await process.finished);
+      return endOf(await process.finished.finally(() => stderr.end()));
     } catch (error) {
       entry.process?.cancel();
       host.log("a run's output could not be stored", { ...fields, error: String(error) });
@@ -187,6 +192,10 @@ export class Runs {
     }
   }
 }
+
+/** What a run was told that is not for the log, wherever its agent repeats it. */
+const confided = ({ origin }: Run): readonly string[] =>
+  origin.kind === "continuation" && origin.answer.kind === "text" ? [origin.answer.text] : [];
 
 function endOf(end: CommandEnd): RunEnd {
   switch (end.kind) {

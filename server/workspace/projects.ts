@@ -3,6 +3,7 @@ import type { ProjectView } from "../../protocol/operations.js";
 import type { Environment } from "../environment.js";
 import { Fault, invalid } from "../fault.js";
 import { parsed } from "../json.js";
+import { codeOf } from "../store/errors.js";
 import { toBytes } from "../store/json.js";
 import type { Store } from "../store/port.js";
 import { resolveWorkspace } from "./identity.js";
@@ -24,6 +25,7 @@ export class Projects implements ProjectsView {
   readonly #storeIsBack: () => Promise<boolean>;
   #registry: Registry = { revision: 0, projects: [] };
   #stored: Uint8Array | null = null;
+  #isReadable = true;
   #writes: Promise<unknown> = Promise.resolve();
 
   /** `storeIsBack` brings a faulted store back, and then has `load` called; false while it cannot be had. */
@@ -33,21 +35,33 @@ export class Projects implements ProjectsView {
     this.#storeIsBack = storeIsBack;
   }
 
-  /** @throws where the stored registry does not parse: it is never treated as empty. */
-  async load(): Promise<void> {
-    const stored = await this.#store.get(KEY);
-    if (stored === null) return;
-    const outcome = validate(parsed(stored));
-    if (!outcome.success) throw new Error("the stored project registry does not parse");
-    this.#registry = outcome.data;
-    this.#stored = stored;
+  /** Reads the registry. False where what is stored does not parse: it is never treated as empty, and nothing is written. */
+  async load(): Promise<boolean> {
+    const stored = await this.#store.get(KEY).catch((error: unknown) => {
+      if (codeOf(error) !== "STORE_DAMAGED") throw error;
+      return undefined;
+    });
+    const outcome = stored ? validate(parsed(stored)) : undefined;
+    this.#isReadable = stored === null || outcome?.success === true;
+    if (stored && outcome?.success) {
+      this.#registry = outcome.data;
+      this.#stored = stored;
+    }
+    return this.#isReadable;
+  }
+
+  /** Whether anything can be said about projects. */
+  get isReadable(): boolean {
+    return this.#isReadable;
   }
 
   current(): Registry {
     return this.#registry;
   }
 
+  /** @throws {Fault} `storage_unavailable` where the registry is damaged. */
   views(): readonly ProjectView[] {
+    this.#needReadable();
     return this.#registry.projects.map(({ projectId, name, path }) => ({ projectId, name, path }));
   }
 
@@ -87,6 +101,7 @@ export class Projects implements ProjectsView {
 
   #change<R>(change: (registry: Registry) => { readonly registry: Registry; readonly result: R }): Promise<R> {
     const changed = this.#writes.then(async () => {
+      this.#needReadable();
       if (!(await this.#storeIsBack())) throw notStored();
       const { registry, result } = change(this.#registry);
       if (registry === this.#registry) return result;
@@ -119,6 +134,14 @@ export class Projects implements ProjectsView {
     });
     this.#writes = changed.catch(() => undefined);
     return changed;
+  }
+
+  #needReadable(): void {
+    if (this.#isReadable) return;
+    throw new Fault(
+      "storage_unavailable",
+      "the stored project registry is damaged; stop the service and run: clankie doctor",
+    );
   }
 }
 
