@@ -63,6 +63,9 @@ export class CannotServe extends Error {
   }
 }
 
+/** What runs is ended within this time, and so is the store, in milliseconds. */
+const STOP_MS = 15_000;
+
 /** An hour: agents think long, but not forever. */
 const RUN_TIMEOUT_MS = 3_600_000;
 
@@ -143,7 +146,9 @@ export async function serve(
     await writePrivate(directory.serviceFile, `${JSON.stringify({ url, pid: process.pid })}\n`);
 
     const close = async (): Promise<void> => {
-      await service.stop();
+      // A disk that hangs is not waited for: what it did not take was not acknowledged.
+      const inTime = await within(STOP_MS, service.stop());
+      if (!inTime) log.error("what runs could not be ended in time");
       sockets.close();
       server.close();
       const closed = new Promise((resolve) => server.once("close", resolve));
@@ -154,7 +159,7 @@ export async function serve(
       server.closeIdleConnections();
       await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 3_000).unref())]);
       await rm(directory.serviceFile, { force: true });
-      await store.close();
+      await within(STOP_MS, store.close());
     };
     let stopping: Promise<void> | undefined;
     return {
@@ -172,6 +177,19 @@ export async function serve(
   } catch (error) {
     await store.close();
     throw error;
+  }
+}
+
+/** Whether a part of the stop was done within `ms` milliseconds. Rejects as it does. */
+async function within(ms: number, part: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  try {
+    return await Promise.race([part.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

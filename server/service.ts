@@ -86,6 +86,8 @@ type Handlers = {
 
 /** When a run that the store did not let begin is begun again, in milliseconds. */
 const BEGIN_AGAIN_MS = 1_000;
+/** How long requests that were let in are waited for at a stop, in milliseconds. */
+const DRAIN_MS = 5_000;
 
 /** Events of a subscription are read from the store in pages of this size, so that a slow reader costs little. */
 const FOLLOW_PAGE = 50;
@@ -112,6 +114,9 @@ export class Service {
   readonly #startedAt: number;
   #url = "";
   #stopping = false;
+  /** Requests that are being worked on. */
+  #underWay = 0;
+  #drained: () => void = () => undefined;
   /** Open sockets, told by the socket layer. */
   connections: () => number = () => 0;
   /** Called when credentials changed: live views of those that are no longer good end. */
@@ -228,9 +233,10 @@ export class Service {
     };
   }
 
-  /** Fails what runs and ends its processes. No question is touched: the next start cancels what is pending. */
+  /** Takes nothing new, answers what it has, then fails what runs and ends its processes. No question is touched: the next start cancels what is pending. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    await this.#drain();
     const active = [...this.#active];
     await inParallel(active, 32, async (id) => {
       try {
@@ -263,7 +269,24 @@ export class Service {
     if (this.#stopping) throw new Fault("shutting_down", "the service is stopping; connect again when it is back");
     this.principals.seen(caller.stamp);
     const handler = this.#handlers[method] as (p: Params<M>, c: Call, w: Caller) => Promise<Result<M>>;
-    return await handler(params, call, caller);
+    this.#underWay += 1;
+    try {
+      return await handler(params, call, caller);
+    } finally {
+      this.#underWay -= 1;
+      if (this.#underWay === 0) this.#drained();
+    }
+  }
+
+  /** Waits for the requests that were let in, but not for ever. */
+  async #drain(): Promise<void> {
+    if (this.#underWay === 0) return;
+    const late = new Promise<void>((resolve) => this.#environment.after(DRAIN_MS, resolve));
+    const done = new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
+    await Promise.race([done, late]);
+    if (this.#underWay > 0) this.#log.warn({ requests: this.#underWay }, "requests were still under way at the stop");
   }
 
   /** Turns a pairing code into a device. Needs no credential. Contract section 5. */
@@ -626,10 +649,7 @@ export class Service {
       const { token } = await this.principals.rotate(credentialId, expiresInSeconds);
       this.#log.info({ credentialId }, "a credential was rotated");
       this.credentialsChanged();
-      // The caller has the new token, whatever becomes of the file: without it nobody would.
-      await this.#options.operatorTokenChanged(credentialId, token).catch((error: unknown) => {
-        this.#log.error({ credentialId, error: String(error) }, "the token file could not be rewritten");
-      });
+      await this.#options.operatorTokenChanged(credentialId, token);
       return { credentialId, token };
     },
 

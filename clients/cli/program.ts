@@ -11,7 +11,10 @@ import { addRuns } from "./commands/runs.js";
 import { addStatus } from "./commands/status.js";
 import { addTui } from "./commands/tui.js";
 import { EXIT_HELP } from "./exit.js";
+import { addBackup } from "./local/backup.js";
 import { addChart } from "./local/chart.js";
+import { addDoctor } from "./local/doctor.js";
+import { addRestore } from "./local/restore.js";
 import { addServe } from "./local/serve.js";
 import { addStart } from "./local/start.js";
 
@@ -32,6 +35,9 @@ const COMMANDS: readonly AddCommand[] = [
   addCredentials,
   addProjects,
   addChart,
+  addDoctor,
+  addBackup,
+  addRestore,
 ];
 
 /** The whole command line, for one process. */
