@@ -2,7 +2,7 @@
 export const GRACE = 400;
 
 /** Whether a press was meant for its target, which came to where it is at `since`. */
-export const isDeliberate = (pressedAt: number, since: number): boolean => pressedAt - since >= GRACE;
+const isDeliberate = (pressedAt: number, since: number): boolean => pressedAt - since >= GRACE;
 
 /**
  * Guards every element with `data-deliberate`: a press within the grace after it appeared, or after the page moved it

@@ -1,12 +1,9 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { launch, openViewer, type Viewer } from "./viewer.js";
 import { startWorld, type Talk, type World } from "./world.js";
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 interface Context {
   world: World;
@@ -33,7 +30,7 @@ interface Fault {
 
 /** What axe-core finds that is serious. */
 async function seriousFaults(tab: Page): Promise<readonly Fault[]> {
-  await tab.evaluate(AXE);
+  await tab.evaluate(axe.source);
   return (await tab.evaluate(
     `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations
       .filter(({ impact }) => impact === "serious" || impact === "critical")

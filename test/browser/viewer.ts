@@ -31,7 +31,7 @@ export interface Viewer {
   readonly faults: readonly string[];
   pair(code: string, name?: string): Promise<void>;
   /** Opens a question and waits until it can be answered. */
-  open(talk: Talk, question: Question): Promise<void>;
+  open(talk: Pick<Talk, "conversationId">, question: Question): Promise<void>;
   /** Presses once the element has been in its place long enough for a press to count. */
   press(target: Locator): Promise<void>;
   /** The whole text of the page. */

@@ -1,16 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { nodeConnector } from "../../clients/link/node.js";
 import { type Link, openLink } from "../../clients/link.js";
 import type { DeviceMode } from "../../protocol/operations.js";
 import type { OptionDraft, Question } from "../../protocol/question.js";
-
-const SERVE = fileURLToPath(new URL("serve.js", import.meta.url));
+import { startServiceProcess } from "../service-process.js";
 
 /** The real service as a process of its own, with its operator and whoever else a test needs. */
 export interface World {
@@ -42,9 +37,10 @@ interface AskMore {
 
 export async function startWorld(): Promise<World> {
   const data = await mkdtemp(join(tmpdir(), "clankie-page-"));
-  let service = await startService(join(data, "state"), "0");
+  const state = join(data, "state");
+  let service = await startServiceProcess(state);
   const { url } = service;
-  const token = (await readFile(service.operatorTokenFile, "utf8")).trim();
+  const token = (await readFile(join(state, "operator.token"), "utf8")).trim();
   const operator = openLink({ url, token, connector: nodeConnector });
   await operator.ready();
   const links: Link[] = [operator];
@@ -72,13 +68,13 @@ export async function startWorld(): Promise<World> {
       return (await operator.call("device_list", {})).devices;
     },
     async restart() {
-      await end(service.process, "SIGKILL");
-      service = await startService(join(data, "state"), new URL(url).port);
+      await service.kill();
+      service = await startServiceProcess(state, ["--port", new URL(url).port]);
       await operator.ready();
     },
     async stop() {
       for (const link of links) link.close();
-      await end(service.process, "SIGTERM");
+      await service.stop();
       await rm(data, { recursive: true, force: true });
     },
   };
@@ -123,32 +119,4 @@ function talk(operator: Link, agent: Link, conversationId: string): Talk {
       });
     },
   };
-}
-
-interface Started {
-  readonly process: ChildProcess;
-  readonly url: string;
-  readonly operatorTokenFile: string;
-}
-
-async function startService(data: string, port: string): Promise<Started> {
-  const child = spawn(process.execPath, [SERVE, data, port], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let said = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    said = (said + text).slice(-20_000);
-  });
-  const lines = createInterface({ input: child.stdout });
-  const first = await Promise.race([once(lines, "line"), once(child, "exit").then(() => undefined)]);
-  if (first === undefined) throw new Error(`the service did not start: ${said}`);
-  const { url, operatorTokenFile } = JSON.parse(String(first[0])) as Omit<Started, "process">;
-  return { process: child, url, operatorTokenFile };
-}
-
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, "exit");
-  child.kill(signal);
-  await ended;
 }
