@@ -49,7 +49,7 @@ function expiryLines({ expiresAt }: Question, now: number, width: number): reado
 }
 
 function receiptLines({ now }: State, question: Question, width: number): readonly Line[] {
-  const prompt = paragraph(safeText(question.prompt), width);
+  const prompt = paragraph(safeText(question.prompt).replaceAll(/\s+/g, " "), width);
   const when = question.resolvedAt === undefined ? "" : ` at ${timeWords(question.resolvedAt, now)}`;
   const who = safeText(whoWords(question.resolvedBy));
   const outcome =
@@ -85,7 +85,7 @@ export function cardFoot(state: State, card: Card, width: number): readonly Line
   if (kept !== undefined) {
     lines.push(line(clip(`You wrote, and it was not stored: ${safeText(kept).replaceAll(/\s+/g, " ")}`, room), "dim"));
   }
-  if (question.status !== "pending") return [...lines, line(clip("Esc hides this.", room), "dim")];
+  if (question.status !== "pending") return [...lines, line(clip("Esc puts this away.", room), "dim")];
   const revision = state.open?.snapshot?.revision;
   if (card.stale) {
     lines.push(
@@ -103,7 +103,7 @@ export function cardFoot(state: State, card: Card, width: number): readonly Line
   return [
     ...lines,
     ...paragraph(answerWays(question), room, "strong"),
-    ...paragraph("Cancel: /question cancel · Esc only hides", room, "dim"),
+    ...paragraph("Cancel: /question cancel · Esc hides", room, "dim"),
   ];
 }
 

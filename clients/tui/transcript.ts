@@ -57,7 +57,7 @@ function madeLines(event: ConversationEvent, width: number): readonly Line[] {
     case "turn": {
       const why = [event.reasonCode, event.summary].filter((part) => part !== undefined).join(": ");
       return small(
-        `run ${event.runId} ${event.phase}${why === "" ? "" : ` (${why})`}`,
+        `run ${event.runId.slice(0, 8)} ${event.phase}${why === "" ? "" : ` (${why})`}`,
         width,
         event.phase === "failed",
       );

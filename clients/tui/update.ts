@@ -29,7 +29,7 @@ export interface Step {
 }
 
 /** What was typed this soon after a question was painted, in milliseconds, was on its way before it could be read. */
-export const GRACE_MS = 200;
+export const GRACE_MS = 120;
 /** An Enter this soon after composed text, in milliseconds, ended the composition; a hand takes longer. */
 export const COMPOSITION_MS = 40;
 const LIST_MS = 15_000;
@@ -595,7 +595,7 @@ function snapshotChanged(state: State, snapshot: ConversationSnapshot | null): S
 function resolved(state: State, receipt: Question): State {
   const { card } = state;
   if (card === null || card.target.requestId !== receipt.requestId) return state;
-  const next: State = { ...state, card: { ...card, question: receipt } };
+  const next: State = { ...state, card: { ...card, question: receipt, scroll: 0 } };
   if (card.question.status !== "pending" || state.attempts[receipt.requestId] !== undefined) return next;
   return say(next, "warn", `Resolved elsewhere: ${receiptWords(receipt)}.`);
 }
@@ -769,7 +769,7 @@ function stored(state: State, attempt: Attempt, receipt: Question): State {
   const { [receipt.requestId]: _kept, ...kept } = done.kept;
   const clean = { ...done, kept };
   if (receipt.status === "cancelled") return say(clean, "good", `Cancelled: ${receiptWords(receipt)}.`);
-  const then = receipt.continuation === undefined ? "" : ` — ${continuationWords(receipt.continuation)}`;
+  const then = receipt.continuation === undefined ? "" : ` — ${continuationWords(receipt.continuation, 8)}`;
   return say(clean, "good", `Sent and stored: ${answerWords(receipt)}, by ${whoWords(receipt.resolvedBy)}${then}.`);
 }
 

@@ -63,8 +63,7 @@ function layout(state: State): Layout {
   const shows = pane === "conversation" && card !== null && !card.hidden;
   const cardLines = shows ? cardBody(state, card, width) : [];
   const foot = shows ? cardFoot(state, card, width) : [];
-  const spare = rest >= 18 ? 4 : rest >= 13 ? 2 : 0;
-  const room = Math.max(0, rest - spare - foot.length - 1);
+  const room = Math.max(0, rest - foot.length - 1);
   const cardShown = Math.min(cardLines.length, room);
   const cardRows = shows ? Math.min(rest, cardShown + foot.length + 1) : 0;
   const mainLines = paneLines(state, width);
@@ -212,19 +211,20 @@ function statusLine(state: State): Line {
     const harness = driver.harness === undefined ? "" : ` (${safeText(driver.harness)})`;
     parts.push(line(`driver ${driver.kind}${harness}`, driver.kind === "native" ? "warn" : "plain"));
     const run =
-      snapshot.activeRun === null ? "idle" : snapshot.activeRun.state === "running" ? "agent works" : "run accepted";
+      snapshot.activeRun === null ? "idle" : snapshot.activeRun.state === "running" ? "agent works" : "run waits";
     parts.push(line(snapshot.queuedRuns > 0 ? `${run}, ${snapshot.queuedRuns} queued` : run));
   }
   const joined = parts.flatMap((part, index) => (index === 0 ? part : [span(" · ", "dim"), ...part]));
   return clipLine([span(" "), ...joined], columns);
 }
 
-function connectionSpans({ connection, now, principal }: State): Line {
+function connectionSpans({ connection, now, principal, columns }: State): Line {
   switch (connection.kind) {
     case "connecting":
       return line("○ connecting…", "warn");
     case "connected": {
-      const who = principal === null ? "" : principal.kind === "device" ? " as device" : ` as ${principal.kind}`;
+      const who =
+        principal === null || columns < 60 ? "" : principal.kind === "device" ? " as device" : ` as ${principal.kind}`;
       return [span("●", "good"), span(` connected${who}`)];
     }
     case "reconnecting": {
@@ -298,7 +298,7 @@ function bannerLines(state: State, width: number): readonly Line[] {
   if (state.pane === "conversation" && waiting !== null && isUnread(state)) {
     const prompt = safeText(waiting.prompt).replaceAll(/\s+/g, " ");
     lines.push([span(clip(`● A question waits: ${prompt}`, width), "warn")]);
-    lines.push([span(clip("  Type /question and Enter to read and answer it.", width), "strong")]);
+    lines.push([span(clip("  Type /question and Enter to read it.", width), "strong")]);
   }
   return lines;
 }
@@ -437,8 +437,8 @@ const KEYS: readonly (readonly [string, string])[] = [
 
 function helpLines(width: number): readonly Line[] {
   const entry = ([name, text]: readonly [string, string]): readonly Line[] =>
-    width >= 72
-      ? hang([span(`  ${name.padEnd(30)}`, "accent")], text, width)
+    width >= 76
+      ? hang([span(`  ${name.padEnd(34)}`, "accent")], text, width)
       : [...paragraph(name, width, "accent"), ...hang([span("    ")], text, width)];
   return [
     line("Commands", "strong"),

@@ -110,8 +110,9 @@ export function answerWords({ answer, options }: Question): string {
   return option === undefined ? "an option" : `${index + 1} “${option.label}”`;
 }
 
-/** Accepted means stored, not executed. */
-export function continuationWords({ runId, state, reasonCode }: Continuation): string {
+/** Accepted means stored, not executed. `digits` of the run's id are shown. */
+export function continuationWords({ runId: id, state, reasonCode }: Continuation, digits = id.length): string {
+  const runId = id.slice(0, digits);
   const why = reasonCode === undefined ? "" : ` (${reasonCode})`;
   switch (state) {
     case "accepted":

@@ -36,34 +36,6 @@ test.after.each(async ({ world, link }) => {
   }
 });
 
-/** Reads the question that waits. */
-async function read(screen: Screen): Promise<void> {
-  await screen.shows("A question waits");
-  await screen.line("/question");
-  await screen.shows("Esc only hides");
-}
-
-const OUTCOME = /you began to type|Sending your answer|Sent and stored|Not stored|since you read|✔ Answered/;
-
-/** Sends what is in the input. A test types faster than a person: what falls into the grace is brought back and sent. */
-async function submit(screen: Screen, outcome = OUTCOME): Promise<void> {
-  screen.send("\r");
-  for (;;) {
-    await screen.shows(outcome);
-    if (!screen.text.includes("you began to type")) return;
-    screen.send("\u001b[A");
-    await screen.shows(/› \/question/);
-    screen.send("\r");
-    await screen.until("what comes of it", () => !/› \/question/.test(screen.text));
-  }
-}
-
-async function answer(screen: Screen, line: string): Promise<void> {
-  screen.send(line);
-  await screen.shows(`› ${line}`);
-  await submit(screen);
-}
-
 test("a question arrives, is read, answered by number and stored", async ({ world, link, conversationId }) => {
   const screen = world.tui([conversationId]);
   await screen.shows("connected as operator");
@@ -73,9 +45,9 @@ test("a question arrives, is read, answered by number and stored", async ({ worl
     "the bell and the title",
     () => screen.bells === 1 && (screen.titles.at(-1) ?? "").startsWith("● 1 waiting"),
   );
-  await read(screen);
+  await screen.read();
   await screen.shows(/ 1 {2}README\.md/);
-  await answer(screen, "/question answer 2");
+  await screen.answer("/question answer 2");
   await screen.shows("✔ Answered: 2 “package.json”, by the operator");
   const stored = await link.call("input_get", { conversationId, requestId: question?.requestId ?? "" });
   assert.equal(stored.question?.answer, { kind: "choice", optionId: question?.options[1]?.optionId });
@@ -85,12 +57,12 @@ test("a question arrives, is read, answered by number and stored", async ({ worl
 test("a bracketed three-line paste is one answer", async ({ world, link, conversationId }) => {
   const { question } = await ask(link, conversationId);
   const screen = world.tui([conversationId]);
-  await read(screen);
+  await screen.read();
   screen.send("/question text ");
   await screen.shows("› /question text");
   screen.send("\u001b[200~one\r\n15:00 two\rthree\u001b[201~");
   await screen.shows("15:00 two");
-  await submit(screen);
+  await screen.submit();
   await screen.shows("Answered");
   const stored = await link.call("input_get", { conversationId, requestId: question?.requestId ?? "" });
   assert.equal(stored.question?.answer, { kind: "text", text: "one\n15:00 two\nthree" });
@@ -103,7 +75,7 @@ test("pasted commands go into the input and are not run, with brackets or withou
 }) => {
   await ask(link, conversationId);
   const screen = world.tui([conversationId]);
-  await read(screen);
+  await screen.read();
   screen.send("\u001b[200~/question cancel\r/quit\r\u001b[201~");
   await screen.shows("› /question cancel");
   screen.send("\u0015\u007f\u0015\u007f\u0015");
@@ -120,14 +92,14 @@ test("a conflict says so and forgets the question; read again it can be answered
 }) => {
   await ask(link, conversationId);
   const screen = world.tui([conversationId]);
-  await read(screen);
+  await screen.read();
   await link.call("conversation_send", { conversationId, message: "something else" });
   await screen.shows("The conversation has changed since");
-  await answer(screen, "/question answer 1");
+  await screen.answer("/question answer 1");
   await screen.shows("read it again with /question");
   await screen.shows("A question waits");
-  await read(screen);
-  await answer(screen, "/question answer 1");
+  await screen.read();
+  await screen.answer("/question answer 1");
   await screen.shows("✔ Answered: 1 “README.md”");
 });
 
@@ -138,7 +110,7 @@ test("answered elsewhere, the card changes at once, and the loser keeps what it 
 }) => {
   const { question, incarnationId = "", revision = 0 } = await ask(link, conversationId);
   const screen = world.tui([conversationId]);
-  await read(screen);
+  await screen.read();
   screen.send("/question text mine");
   await screen.shows("› /question text mine");
   const optionId = question?.options[0]?.optionId ?? "";
@@ -146,7 +118,7 @@ test("answered elsewhere, the card changes at once, and the loser keeps what it 
   await link.answer(target, { kind: "choice", optionId });
   await screen.shows("Resolved elsewhere: the operator answered 1 “README.md”");
   await screen.shows("› /question text mine");
-  await submit(screen, /you began to type|another answer was stored/);
+  await screen.submit(/you began to type|another answer was stored/);
   await screen.shows("Not stored: another answer was stored first");
   screen.send("\u001b[A");
   await screen.shows("› /question text mine");
@@ -159,7 +131,7 @@ test("[8.10] killed between send and reply, an answer is uncertain until its rec
 }) => {
   await ask(link, conversationId);
   const screen = world.tui([conversationId]);
-  await read(screen);
+  await screen.read();
   screen.send("/question text half");
   await screen.shows("› /question text half");
   await world.kill();
@@ -182,7 +154,7 @@ test("it redraws at every size, and 40 columns cut nothing off the question", as
     options: [{ label }, { label: "日本語の選択肢 👩‍👩‍👧‍👦 e\u0301 שלום" }],
   } as typeof CHOICE);
   const screen = world.tui([conversationId], { columns: 200, rows: 60 });
-  await read(screen);
+  await screen.read();
   for (const [columns, rows] of [
     [40, 30],
     [80, 24],

@@ -147,6 +147,9 @@ export interface ScreenOptions {
   readonly shell?: boolean;
 }
 
+const TOO_EARLY = "you began to type";
+const OUTCOME = /you began to type|Sending your answer|Sent and stored|Not stored|since you read|✔ Answered/;
+
 /** The terminal in a real pseudo-terminal, and what a terminal emulator makes of it. */
 export class Screen {
   readonly emulator: xterm.Terminal;
@@ -222,6 +225,32 @@ export class Screen {
       this.text.replaceAll(/\s/g, "").includes(`›${text.replaceAll(/\s/g, "")}`),
     );
     this.send("\r");
+  }
+
+  /** Reads the question that waits. */
+  async read(): Promise<void> {
+    await this.shows("A question waits");
+    await this.line("/question");
+    await this.shows("cancel · Esc hides");
+  }
+
+  /** Sends what is in the input. A test types faster than a person: what falls into the grace is brought back and sent. */
+  async submit(outcome = OUTCOME): Promise<void> {
+    this.send("\r");
+    for (;;) {
+      await this.shows(outcome);
+      if (!this.text.includes(TOO_EARLY)) return;
+      this.send("\u001b[A");
+      await this.shows(/› \/question/);
+      this.send("\r");
+      await this.until("what comes of it", () => !/› \/question/.test(this.text));
+    }
+  }
+
+  async answer(line: string): Promise<void> {
+    this.send(line);
+    await this.shows(`› ${line}`);
+    await this.submit();
   }
 
   resize(columns: number, rows: number): void {
