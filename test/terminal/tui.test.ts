@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Link } from "../../clients/link.js";
-import { ask, CHOICE, type Screen, ServedWorld } from "./world.js";
+import { ask, CHOICE, Cuttable, type Screen, ServedWorld } from "./world.js";
 
 interface Context {
   world: ServedWorld;
@@ -124,7 +124,7 @@ test("answered elsewhere, the card changes at once, and the loser keeps what it 
   await screen.shows("› /question text mine");
 });
 
-test("[8.10] killed between send and reply, an answer is uncertain until its receipt is read", async ({
+test("a service that was restarted: the question is shown as cancelled, and the unsent answer stays", async ({
   world,
   link,
   conversationId,
@@ -141,6 +141,33 @@ test("[8.10] killed between send and reply, an answer is uncertain until its rec
   await screen.shows("connected as operator");
   await screen.shows("Cancelled: the service was restarted");
   await screen.shows("› /question text half");
+});
+
+test("[8.10] cut between sending and the reply, an answer is uncertain until its receipt is read, and sent once", async ({
+  world,
+  link,
+  conversationId,
+}) => {
+  await ask(link, conversationId);
+  const way = await Cuttable.to(world.url);
+  try {
+    const screen = world.tui([conversationId], { env: { CLANKIE_URL: way.url } });
+    await screen.read();
+    screen.send("/question answer 1");
+    await screen.shows("› /question answer 1");
+    way.arm();
+    await screen.submit(/you began to type|Uncertain/);
+    await screen.shows("reconnecting");
+    assert.not.match(screen.text, /Sent and stored|✔ Answered/);
+    const { conversation } = await link.call("conversation_show", { conversationId });
+    assert.is(Object.keys(conversation.receipts).length, 1);
+    way.mend();
+    await screen.shows("Sent and stored: 1 “README.md”");
+    const after = await link.call("conversation_show", { conversationId });
+    assert.is(after.conversation.revision, conversation.revision);
+  } finally {
+    way.close();
+  }
 });
 
 test("it redraws at every size, and 40 columns cut nothing off the question", async ({

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,7 +15,6 @@ import type { QuestionDraft, QuestionResult } from "../../protocol/question.js";
 
 /** The program as it is installed. */
 const BIN = fileURLToPath(new URL("../../clients/cli/bin.js", import.meta.url));
-const SERVE = fileURLToPath(new URL("./child.js", import.meta.url));
 const DEADLINE_MS = 30_000;
 
 /** Waits for something that an event can bring about, and says what it waited for when it does not come. */
@@ -66,10 +66,14 @@ export class ServedWorld {
   /** Starts the service, on the port it had where it had one. */
   async serve(): Promise<void> {
     const port = this.url === "" ? "0" : new URL(this.url).port;
-    const child = spawn(process.execPath, [SERVE, join(this.home, "data"), port], {
-      env: { ...process.env, HOME: this.home },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const child = spawn(
+      process.execPath,
+      [BIN, "serve", "--json", "--log-level", "silent", "--port", port, "--data", join(this.home, "data")],
+      {
+        env: { ...process.env, HOME: this.home },
+        stdio: ["ignore", "pipe", "ignore"],
+      },
+    );
     this.#child = child;
     const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
     const ready = JSON.parse(line) as { readonly url: string; readonly operatorTokenFile: string };
@@ -135,6 +139,62 @@ export class ServedWorld {
     for (const screen of this.#screens) screen.kill();
     await this.kill();
     await rm(this.home, { recursive: true, force: true });
+  }
+}
+
+/** A way to the service that can be cut between a request and its reply. */
+export class Cuttable {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #state: "open" | "armed" | "cut" = "open";
+
+  private constructor(url: URL) {
+    this.#server = createServer((near) => {
+      if (this.#state === "cut") return void near.destroy();
+      const far = connect(Number(url.port), url.hostname);
+      for (const socket of [near, far]) {
+        this.#sockets.add(socket);
+        socket.on("error", () => undefined);
+        socket.on("close", () => [near, far].forEach((end) => void end.destroy()));
+      }
+      near.on("data", (data) => far.write(data));
+      far.on("data", (data) => {
+        if (this.#state === "open") near.write(data);
+        else this.#cut();
+      });
+    });
+  }
+
+  static async to(url: string): Promise<Cuttable> {
+    const proxy = new Cuttable(new URL(url));
+    proxy.#server.listen(0, "127.0.0.1");
+    await once(proxy.#server, "listening");
+    return proxy;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  }
+
+  /** The next reply is lost, and the connection with it. */
+  arm(): void {
+    this.#state = "armed";
+  }
+
+  mend(): void {
+    this.#state = "open";
+  }
+
+  close(): void {
+    this.#cut();
+    this.#server.close();
+  }
+
+  #cut(): void {
+    this.#state = "cut";
+    for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.clear();
   }
 }
 
