@@ -263,11 +263,6 @@ export function waitingHere(state: State): Question | null {
   );
 }
 
-/** Whether whoever sits here can only read. */
-export const isReadOnly = ({ principal }: State): boolean =>
-  principal !== null &&
-  !(principal.kind === "operator" || (principal.kind === "device" && principal.mode === "active"));
-
 /** Whether a question waits here that is not the one on screen. */
 export function isUnread(state: State): boolean {
   const waiting = waitingHere(state);

@@ -197,7 +197,7 @@ function key(state: State, name: string): Step {
   }
 }
 
-export function completionContext(state: State): CompletionContext {
+function completionContext(state: State): CompletionContext {
   return {
     options: keyOf(state) === null ? 0 : (state.card?.question.options.length ?? 0),
     conversations: rowsOf(state).map(({ number, title }) => ({ number, title })),

@@ -9,8 +9,8 @@ import type { ConversationSnapshot, Inbox } from "../../protocol/snapshot.js";
 
 export const CONVERSATION = "c-1";
 export const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
-export const INCARNATION = uuid(900);
-export const START = Date.parse("2026-05-01T10:00:00.000Z");
+const INCARNATION = uuid(900);
+const START = Date.parse("2026-05-01T10:00:00.000Z");
 
 export function question(n: number, changes: Partial<Question> = {}): Question {
   return {
