@@ -98,7 +98,7 @@ race(
         ...pages.map(
           ({ viewer }) =>
             () =>
-              viewer.page.getByRole("button", { name: "Send answer" }).click(),
+              viewer.page.getByRole("button", { name: "Send answer" }).click({ timeout: 3_000 }),
         ),
       ];
       const from = round % all.length;
