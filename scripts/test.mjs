@@ -11,8 +11,8 @@ import { filesBelow, root, say, stop } from "./project.mjs";
 import { setUp } from "./setup.mjs";
 import { cleanUp, runTestFile } from "./test-file.mjs";
 
-/** Folders whose tests need system packages (Chromium, strace) or an installation of their own: run by .ci/run. */
-const fullerFolders = ["browser/", "crash/", "agents-e2e/"];
+/** Folders whose tests take long, or need system packages (Chromium, strace) or their own installation: .ci/run. */
+const fullerFolders = ["browser/", "crash/", "agents-e2e/", "schedules/"];
 
 /** Seconds a file of a folder may take; the first that fits counts. */
 const limits = [
@@ -20,7 +20,9 @@ const limits = [
   ["browser/", 300],
   ["crash/", 300],
   ["property/", 300],
+  ["schedules/", 600],
   ["scripts/", 300],
+  ["simulation/", 300],
   ["", 120],
 ];
 

@@ -152,10 +152,12 @@ export class Connection {
 
   async #reply(id: FrameId, method: Method, params: unknown): Promise<void> {
     const afterReply: (() => void)[] = [];
+    const asked = this.#presented;
     const result = await this.#request(method, params, afterReply);
     this.#channel.send(JSON.stringify({ jsonrpc: "2.0", id, result }));
-    // A connection that went, or a credential that ended, while the request was under way follows nothing.
-    if (this.#isClosed) this.#service.disconnect(this.#subscriber);
+    // A connection that went or became another's, or a credential that ended, while the request was under way follows
+    // nothing.
+    if (this.#isClosed || !isDeepStrictEqual(asked, this.#presented)) this.#service.disconnect(this.#subscriber);
     else for (const task of afterReply) task();
     this.review();
   }

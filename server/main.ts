@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
+import { collectDefaultMetrics } from "prom-client";
 import type { Standing } from "../machines/facts.js";
 import { BOUNDS } from "../protocol/bounds.js";
 import { dataDirectoryAt, prepareDataDirectory, readToken, writePrivate } from "./data-directory.js";
@@ -117,6 +118,7 @@ export async function serve(
       environment,
       log,
     );
+    collectDefaultMetrics({ register: service.metrics.registry });
     const recovered = await service.recover(options.progress ?? (() => undefined));
     await firstCredentials(service.principals, directory.tokenFile, log);
     const { damage } = store.status().report;

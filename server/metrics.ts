@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 /** What an operator watches and alerts on. Names and meanings: docs/operations.md. */
 export class Metrics {
@@ -69,7 +69,6 @@ export class Metrics {
     readonly storeReady: () => boolean;
     readonly damage: () => number;
   }) {
-    collectDefaultMetrics({ register: this.registry });
     this.#gauge("clankie_connections", "Open sockets.", read.connections);
     this.#gauge("clankie_pending_questions", "Questions that wait for an answer.", read.pending);
     this.#gauge("clankie_command_runs", "Agent commands that are running.", read.runs);

@@ -31,6 +31,7 @@ import { Metrics } from "./metrics.js";
 import { bytesOf, fitting, PAGE_BYTES } from "./pages.js";
 import { Pairing } from "./principals/pairing.js";
 import { deviceView, type Presented, PrincipalRegistry } from "./principals/registry.js";
+import { type CommandOptions, type CommandProcess, startCommand } from "./runs/command.js";
 import { messageOf, Runs } from "./runs/runs.js";
 import type { Store } from "./store/port.js";
 import { StoreKeeper } from "./store-keeper.js";
@@ -42,8 +43,13 @@ import {
   type Outlet,
   type Versioned,
 } from "./subscriptions.js";
-import { resolveWorkspace, sameWorkspace } from "./workspace/identity.js";
-import { projectMembership } from "./workspace/membership.js";
+import {
+  resolveWorkspace,
+  sameWorkspace,
+  type WorkspaceIdentity,
+  type WorkspaceResolution,
+} from "./workspace/identity.js";
+import { type ProjectsView, projectMembership } from "./workspace/membership.js";
 import { nameOf } from "./workspace/name.js";
 import { Projects } from "./workspace/projects.js";
 
@@ -58,7 +64,26 @@ export interface ServiceOptions {
   readonly agentEnvironment: Readonly<Record<string, string>>;
   /** Called when the operator's token was rotated, with the new one. */
   readonly operatorTokenChanged: (id: string, token: string) => Promise<void>;
+  /** How many idle conversations stay in memory; 1 000 where absent. */
+  readonly keptInMemory?: number;
+  /** How directories are looked at; the file system and Git where absent. */
+  readonly workspaces?: Workspaces;
+  /** How an agent's command is started; as a process group where absent. */
+  readonly startCommand?: (options: CommandOptions) => CommandProcess;
 }
+
+/** What the service asks of directories. Contract sections 6.6 and 10. */
+export interface Workspaces {
+  resolve(path: string): Promise<WorkspaceResolution>;
+  same(identity: WorkspaceIdentity): Promise<boolean>;
+  membership(directory: string, projects: ProjectsView): Promise<WorkspaceFacts>;
+}
+
+const realWorkspaces: Workspaces = {
+  resolve: resolveWorkspace,
+  same: sameWorkspace,
+  membership: (directory, projects) => projectMembership(directory, projects),
+};
 
 /** Who calls, over which connection. */
 export interface Call {
@@ -92,6 +117,11 @@ const DRAIN_MS = 5_000;
 /** Events of a subscription are read from the store in pages of this size, so that a slow reader costs little. */
 const FOLLOW_PAGE = 50;
 
+const KEPT_IN_MEMORY = 1_000;
+
+/** After how long events that could not be read are read again for a subscriber, in milliseconds. */
+const READ_AGAIN_MS = 1_000;
+
 /**
  * The pipeline: authenticate, validate, gather facts, let the machine decide, commit, then reply, tell and perform.
  * No rule lives here. Contract section 5.
@@ -107,16 +137,23 @@ export class Service {
   readonly #store: Store;
   readonly #environment: Environment;
   readonly #log: Log;
+  readonly #workspaces: Workspaces;
   readonly #conversations: Conversations;
   readonly #runs: Runs;
   readonly #followers = new Map<string, Set<ConversationFollower>>();
   readonly #active = new Set<string>();
+  readonly #unrecovered = new Set<string>();
   readonly #startedAt: number;
   #url = "";
   #stopping = false;
   /** Requests that are being worked on. */
   #underWay = 0;
   #drained: () => void = () => undefined;
+  /** Live views of a conversation, over all connections. */
+  followersOf(conversationId: string): number {
+    return this.#followers.get(conversationId)?.size ?? 0;
+  }
+
   /** Open sockets, told by the socket layer. */
   connections: () => number = () => 0;
   /** Called when credentials changed: live views of those that are no longer good end. */
@@ -127,17 +164,25 @@ export class Service {
     this.#store = store;
     this.#environment = environment;
     this.#log = log;
+    this.#workspaces = options.workspaces ?? realWorkspaces;
     this.#startedAt = environment.now();
     this.keeper = new StoreKeeper(store, environment, log, () => this.metrics.storeFaults.inc());
     const isBack = (): Promise<boolean> => this.keeper.isBack();
     this.principals = new PrincipalRegistry(store, environment, isBack);
     this.pairing = new Pairing(environment);
     this.projects = new Projects(store, environment, isBack);
-    this.keeper.readAgain = () => this.#readRegistries();
+    this.keeper.readAgain = async () => {
+      const before = new Set(this.principals.revoked().map(({ id }) => id));
+      await this.#readRegistries();
+      this.#foundRevoked(this.principals.revoked().filter(({ id }) => !before.has(id)));
+    };
     const host: ConversationHost = {
       store,
       environment,
       retainEvents: options.retainEvents,
+      serviceId: options.serviceId,
+      keptInMemory: options.keptInMemory ?? KEPT_IN_MEMORY,
+      unrecovered: this.#unrecovered,
       committed: (change) => this.#committed(change),
       perform: (conversationId, effect, state) => this.#perform(conversationId, effect, state),
       storeIsBack: () => this.keeper.isBack(),
@@ -150,6 +195,7 @@ export class Service {
         return service.#url;
       },
       timeLimitMs: options.runTimeoutMs,
+      startCommand: options.startCommand ?? startCommand,
       environment: options.agentEnvironment,
       openToken: (runId, conversationId) => this.principals.openRun(runId, conversationId),
       closeToken: (runId) => this.principals.closeRun(runId),
@@ -196,13 +242,14 @@ export class Service {
   async recover(progress: (done: number, of: number) => void): Promise<readonly Recovered[]> {
     await this.#readRegistries();
     const ids = await this.#conversations.active();
+    for (const id of ids) this.#unrecovered.add(id);
     const recovered: Recovered[] = [];
     let done = 0;
     await inParallel(ids, 32, async (id) => {
       try {
         recovered.push(await this.#recoverOne(id));
       } catch (error) {
-        // One that cannot be read answers nothing; one that cannot be written would show as pending what is not.
+        // One that cannot be read answers nothing, and should it be read later, it is recovered first; one that cannot be written would show as pending what is not.
         if (!(error instanceof Fault) || error.data.code === "storage_unavailable") throw error;
         this.#log.error({ conversationId: id, code: error.data.code }, error.message);
       }
@@ -218,19 +265,16 @@ export class Service {
   }
 
   async #recoverOne(id: string): Promise<Recovered> {
-    let before: ConversationState | undefined;
-    const serviceId = this.#options.serviceId;
-    await this.#handle(id, (state) => {
-      before = state;
-      return { event: { type: "service.restarted", at: this.#now(), serviceId }, fence: [] };
+    return await this.#conversations.use(id, async (conversation) => {
+      const { title, open, active, waiting } = conversation.current.context;
+      await conversation.settle();
+      return {
+        conversationId: id,
+        title,
+        ...(open !== null && { requestId: open.question.requestId }),
+        runIds: [active, ...waiting].flatMap((run) => (run === null ? [] : [run.runId])),
+      };
     });
-    const context = before?.context;
-    return {
-      conversationId: id,
-      title: context?.title ?? "",
-      ...(context?.open && { requestId: context.open.question.requestId }),
-      runIds: [context?.active, ...(context?.waiting ?? [])].flatMap((run) => (run ? [run.runId] : [])),
-    };
   }
 
   /** Takes nothing new, answers what it has, then fails what runs and ends its processes. No question is touched: the next start cancels what is pending. */
@@ -405,7 +449,11 @@ export class Service {
         const follower = new ConversationFollower(
           subscriber.outlet,
           conversationId,
-          { newest, eventsAfter: (cursor) => this.#eventsAfter(conversation, cursor, FOLLOW_PAGE) },
+          {
+            newest,
+            eventsAfter: (cursor) => this.#eventsAfter(conversation, cursor, FOLLOW_PAGE),
+            later: (task) => this.#environment.after(READ_AGAIN_MS, task),
+          },
           sent,
           events ? (after === undefined ? sent.value.safeCursor : from) : null,
         );
@@ -466,9 +514,10 @@ export class Service {
       const requestId = this.#environment.uuid();
       const optionIds = Array.from({ length: BOUNDS.optionsMax }, () => this.#environment.uuid());
       return this.#question(conversationId, async (state) => {
-        const { facts, stamps } = await this.#askFacts(state, this.principals.caller(call.presented));
-        // After the slow facts, so that nobody asks with a credential that was revoked in between.
+        const workspaceIsSame = await this.#workspaceIsSame(state);
+        // After the slow fact, so that nobody asks with a credential that was revoked in between.
         const caller = this.#again("request_user_input", call);
+        const { facts, stamps } = this.#askFacts(state, caller, workspaceIsSame);
         return {
           event: { type: "question.ask", at: this.#now(), caller, draft, requestId, optionIds, facts },
           fence: this.principals.fence([caller.stamp, ...stamps]),
@@ -478,7 +527,7 @@ export class Service {
 
     input_get: ({ conversationId, requestId }) =>
       this.#question(conversationId, async (state) => {
-        const facts = await this.#questionFacts(state);
+        const facts = this.#questionFacts(state, await this.#workspaceIsSame(state));
         return {
           event: { type: "question.read", at: this.#now(), ...(requestId !== undefined && { requestId }), facts },
           fence: [],
@@ -551,7 +600,7 @@ export class Service {
     run_claim: async ({ runId }, call, caller) => {
       const conversationId = await this.#ownRun(runId, caller);
       const { reply, state } = await this.#handle(conversationId, async (current) => {
-        const { facts, stamps } = await this.#runFacts(current);
+        const { facts, stamps } = this.#runFacts(current, await this.#workspaceIsSame(current));
         return {
           event: { type: "run.claim", at: this.#now(), caller: this.principals.caller(call.presented), runId, facts },
           fence: this.principals.fence(stamps),
@@ -740,18 +789,17 @@ export class Service {
     const verdict = answerAuthority(this.principals.caller(call.presented));
     if (!verdict.ok) return Promise.resolve({ status: "refused", conversationId, reason: verdict.reason });
     return this.#question(conversationId, async (state) => {
-      const facts = await this.#questionFacts(state);
-      // After the slow facts, so that a revocation in between is seen; the fence covers the rest.
+      const workspaceIsSame = await this.#workspaceIsSame(state);
+      // From here to the fence in one go, after the slow fact: the fence covers exactly what was looked up.
       const caller = this.principals.caller(call.presented);
       return {
-        event: event(caller, facts),
+        event: event(caller, this.#questionFacts(state, workspaceIsSame)),
         fence: this.principals.fence([caller.stamp, ...stampsOf(state)]),
       };
     });
   }
 
-  async #questionFacts(state: ConversationState): Promise<QuestionFacts> {
-    const workspaceIsSame = await this.#workspaceIsSame(state);
+  #questionFacts(state: ConversationState, workspaceIsSame: boolean): QuestionFacts {
     const { open } = state.context;
     return {
       workspaceIsSame,
@@ -760,11 +808,12 @@ export class Service {
     };
   }
 
-  async #askFacts(
+  #askFacts(
     state: ConversationState,
     caller: Caller,
-  ): Promise<{ readonly facts: AskFacts; readonly stamps: readonly CredentialStamp[] }> {
-    const facts = await this.#questionFacts(state);
+    workspaceIsSame: boolean,
+  ): { readonly facts: AskFacts; readonly stamps: readonly CredentialStamp[] } {
+    const facts = this.#questionFacts(state, workspaceIsSame);
     const { active } = state.context;
     const starter =
       caller.runId === undefined ? caller.issuedBy : active?.runId === caller.runId ? active.starter : undefined;
@@ -772,10 +821,10 @@ export class Service {
     return { facts: { ...facts, turn: this.principals.standing(owner) }, stamps: [owner, ...stampsOf(state)] };
   }
 
-  async #runFacts(
+  #runFacts(
     state: ConversationState,
-  ): Promise<{ readonly facts: RunFacts; readonly stamps: readonly CredentialStamp[] }> {
-    const workspaceIsSame = await this.#workspaceIsSame(state);
+    workspaceIsSame: boolean,
+  ): { readonly facts: RunFacts; readonly stamps: readonly CredentialStamp[] } {
     const { active } = state.context;
     return {
       facts: { workspaceIsSame, starter: active === null ? "good" : this.principals.standing(active.starter) },
@@ -784,14 +833,14 @@ export class Service {
   }
 
   async #workspaceIsSame({ context: { binding, scope } }: ConversationState): Promise<boolean> {
-    return binding === null || (await sameWorkspace({ ...binding, given: scope.workspaceId ?? binding.path }));
+    return binding === null || (await this.#workspaces.same({ ...binding, given: scope.workspaceId ?? binding.path }));
   }
 
   #facts(directory: string): Promise<WorkspaceFacts> {
     if (!this.projects.isReadable) {
       return Promise.resolve({ workspace: directory, project: "unknown", projectsRevision: 0 });
     }
-    return projectMembership(directory, this.projects);
+    return this.#workspaces.membership(directory, this.projects);
   }
 
   async #bind(scope: ConversationContext["scope"], needed: boolean) {
@@ -799,7 +848,7 @@ export class Service {
       if (scope.kind === "workspace" || needed) throw invalid("scope.workspaceId", "an existing directory, absolute");
       return null;
     }
-    const resolution = await resolveWorkspace(scope.workspaceId);
+    const resolution = await this.#workspaces.resolve(scope.workspaceId);
     if (!resolution.ok) {
       throw invalid("scope.workspaceId", `an existing directory, absolute and readable (it is ${resolution.reason})`);
     }
@@ -845,18 +894,25 @@ export class Service {
 
   async #eventsAfter(conversation: Conversation, after: string, limit: number) {
     const prefix = eventPrefix(conversation.id);
-    const retainedFrom = cursorOf(conversation.oldestEvent);
     const damaged: string[] = [];
     const entries = await this.keeper.reading(() =>
       this.#store.range(prefix, { after: prefix + after, limit, onDamage: (key) => damaged.push(key) }),
     );
     if (damaged.length > 0) throw stateUnavailable(conversation.id);
-    const events = entries.map(({ value }): StoredEvent => {
-      const event = checkEvent(parsed(value));
-      if (!event.ok) throw stateUnavailable(conversation.id);
-      return event.value;
-    });
-    return { events, retainedFrom, gap: Number(after) + 1 < conversation.oldestEvent };
+    // The disk may be ahead of what was acknowledged: such an event is told with its commit, not before and not twice.
+    const { safeCursor } = conversation.snapshot;
+    const events = entries
+      .map(({ value }): StoredEvent => {
+        const event = checkEvent(parsed(value));
+        if (!event.ok) throw stateUnavailable(conversation.id);
+        return event.value;
+      })
+      .filter(({ cursor }) => cursor <= safeCursor);
+    // And it may have left out what memory still takes for kept: what the page begins with says what is.
+    const oldest = conversation.oldestEvent;
+    const first = Number(events[0]?.cursor ?? cursorOf(oldest));
+    const gap = first > Number(after) + 1;
+    return { events, retainedFrom: cursorOf(gap ? Math.max(first, oldest) : oldest), gap };
   }
 
   /** A durable change: followers hear of it, and what it means for the counts. */
@@ -937,13 +993,26 @@ export class Service {
     await this.#conversations.use(conversationId, async (conversation) => {
       if (conversation.current.context.runner.kind !== "command" || this.#stopping) return;
       await conversation.handle(async (state) => {
-        const { facts, stamps } = await this.#runFacts(state);
+        const { facts, stamps } = this.#runFacts(state, await this.#workspaceIsSame(state));
         return {
           event: { type: "run.begin", at: this.#now(), runId, facts },
           fence: this.principals.fence(stamps),
         };
       });
     });
+  }
+
+  /** Revocations whose commits had no known outcome and were found durable are carried through. Contract section 8. */
+  #foundRevoked(credentials: readonly CredentialStamp[]): void {
+    this.credentialsChanged();
+    for (const credential of credentials) {
+      void this.#revoked(credential).catch((error: unknown) =>
+        this.#log.error(
+          { error: String(error) },
+          "a revocation was not carried through; it is noticed at the next use",
+        ),
+      );
+    }
   }
 
   /** Cancels, at once and everywhere, what depended on a credential that was revoked. Contract section 7. */

@@ -98,6 +98,8 @@ export interface ConversationSource {
   eventsAfter(
     cursor: string,
   ): Promise<{ readonly events: readonly ConversationEvent[]; readonly retainedFrom: string; readonly gap: boolean }>;
+  /** Calls after a while: what could not be read is read again. */
+  later(task: () => void): void;
 }
 
 /** A subscription to one conversation: deltas, and events where they were asked for. */
@@ -176,7 +178,9 @@ export class ConversationFollower extends Follower<ConversationSnapshot> {
         }
       }
     } catch {
-      // The store is away; the next event or the next clear moment reads on.
+      this.#source.later(() => {
+        if (this.isOpen) this.resume();
+      });
     } finally {
       this.#reading = false;
     }

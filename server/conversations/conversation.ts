@@ -7,7 +7,7 @@ import type { ConversationSnapshot } from "../../protocol/snapshot.js";
 import { type Environment, timestamp } from "../environment.js";
 import { Fault } from "../fault.js";
 import type { Compare, Store } from "../store/port.js";
-import { commitOf, eventsOf, headIs, type Loaded, loadConversation } from "./record.js";
+import { commitOf, eventsOf, headKey, type Loaded, loadConversation, sameBytes } from "./record.js";
 
 /** An event with the facts it was made from, and the records those facts were read from. */
 export interface Prepared {
@@ -39,6 +39,11 @@ export interface ConversationHost {
   readonly store: Store;
   readonly environment: Environment;
   readonly retainEvents: number;
+  readonly serviceId: string;
+  /** How many idle conversations stay in memory. */
+  readonly keptInMemory: number;
+  /** Conversations that an earlier life left with something pending or running: each is recovered before anything else. */
+  readonly unrecovered: Set<string>;
   /** Told after each commit. */
   committed(change: Committed): void;
   /** Performs an effect of a change that led to `state`. After the commit. */
@@ -68,6 +73,7 @@ export class Conversation {
   #unknown: { readonly decision: Decision; readonly reached: Loaded; readonly event: ConversationEvent } | null = null;
   /** Runs that an interrupted commit accepted or began: to be failed before anything else happens. */
   #orphans: readonly string[] = [];
+  #triesAgain = false;
 
   constructor(host: ConversationHost, loaded: Loaded) {
     this.#host = host;
@@ -77,8 +83,13 @@ export class Conversation {
 
   /** The durable state. Waits where the outcome of a commit is not known. */
   async state(): Promise<ConversationState> {
-    if (this.#unknown !== null || this.#orphans.length > 0) await this.settle();
+    if (!this.isSettled) await this.settle();
     return this.#loaded.state;
+  }
+
+  /** Nothing that a fault of the store, or the end of an earlier life, has interrupted is left to be finished. */
+  get isSettled(): boolean {
+    return this.#unknown === null && this.#orphans.length === 0 && !this.#host.unrecovered.has(this.id);
   }
 
   /** Finishes what a fault of the store interrupted; tries again later where the store is not back. */
@@ -185,10 +196,20 @@ export class Conversation {
     try {
       await this.#readBack();
       await this.#failOrphans();
+      await this.#recover();
     } catch (error) {
-      this.#host.environment.after(SETTLE_AGAIN_MS, () => void this.settle().catch(() => undefined));
+      this.#settleLater();
       throw error;
     }
+  }
+
+  #settleLater(): void {
+    if (this.#triesAgain) return;
+    this.#triesAgain = true;
+    this.#host.environment.after(SETTLE_AGAIN_MS, () => {
+      this.#triesAgain = false;
+      void this.settle().catch(() => undefined);
+    });
   }
 
   async #readBack(): Promise<void> {
@@ -197,9 +218,12 @@ export class Conversation {
     if (!(await this.#host.storeIsBack())) {
       throw unavailable("the store cannot say whether the last change of this conversation was stored");
     }
-    const durable = await this.#host.reading(() => headIs(this.#host.store, this.id, unknown.reached.head));
+    const head = await this.#host.reading(() => this.#host.store.get(headKey(this.id)));
+    const isReached = head !== null && sameBytes(head, unknown.reached.head);
+    // Neither what was to be stored nor what was there before: it is not to be trusted, and never taken for either.
+    if (!isReached && (head === null || !sameBytes(head, this.#loaded.head))) throw stateUnavailable(this.id);
     this.#unknown = null;
-    if (!durable) return;
+    if (!isReached) return;
     const started = new Set(
       unknown.decision.effects.flatMap((effect) => (effect.type === "start" ? [effect.run.runId] : [])),
     );
@@ -217,30 +241,42 @@ export class Conversation {
 
   async #failOrphans(): Promise<void> {
     if (this.#orphans.length === 0) return;
-    const event: ConversationEvent = {
+    await this.#commitOwn({
       type: "commit.interrupted",
       at: timestamp(this.#host.environment),
       runIds: this.#orphans,
-    };
-    const decision = decide(this.#loaded.state, event);
-    if (decision.changed) {
-      const { commit, reached } = this.#batch(decision, []);
-      const outcome = await this.#host.store.commit(commit);
-      switch (outcome.outcome) {
-        case "ok":
-          this.#advance(decision, reached, event);
-          break;
-        case "unknown":
-          this.#unknown = { decision, reached, event };
-          throw unavailable("the store cannot say whether the last change of this conversation was stored");
-        case "conflict":
-        case "failed":
-          throw unavailable("what a fault of the store interrupted is not settled yet");
-        default:
-          outcome satisfies never;
-      }
-    }
+    });
     this.#orphans = [];
+  }
+
+  /** Cancels and fails what an earlier life of the service left. Until that is durable nothing else happens. Section 8. */
+  async #recover(): Promise<void> {
+    const { unrecovered, serviceId, environment } = this.#host;
+    if (!unrecovered.has(this.id)) return;
+    await this.#commitOwn({ type: "service.restarted", at: timestamp(environment), serviceId });
+    unrecovered.delete(this.id);
+  }
+
+  /** A change that nobody asked for, and that has to be made before anything else. */
+  async #commitOwn(event: ConversationEvent): Promise<void> {
+    const decision = decide(this.#loaded.state, event);
+    if (!decision.changed) return;
+    const { commit, reached } = this.#batch(decision, []);
+    const outcome = await this.#host.store.commit(commit);
+    switch (outcome.outcome) {
+      case "ok":
+        this.#advance(decision, reached, event);
+        return;
+      case "unknown":
+        this.#unknown = { decision, reached, event };
+        throw unavailable("the store cannot say whether the last change of this conversation was stored");
+      case "conflict":
+      case "failed":
+        void this.#host.storeIsBack();
+        throw unavailable("what was interrupted in this conversation is not settled yet");
+      default:
+        outcome satisfies never;
+    }
   }
 
   #batch(decision: Decision, fence: readonly Compare[]): ReturnType<typeof commitOf> {

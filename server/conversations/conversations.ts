@@ -4,9 +4,6 @@ import { Fault } from "../fault.js";
 import { Conversation, type ConversationHost, stateUnavailable } from "./conversation.js";
 import { ACTIVE, commitOf, conversationOfRun, headKey, LISTED, type Loading, loadConversation } from "./record.js";
 
-/** How many idle conversations stay in memory. */
-const KEPT_IN_MEMORY = 1_000;
-
 /** The id in a place of the list. */
 export const idOfPlace = (place: string): string => place.slice(place.indexOf("/") + 1);
 
@@ -14,6 +11,8 @@ export const idOfPlace = (place: string): string => place.slice(place.indexOf("/
 export class Conversations {
   readonly #host: ConversationHost;
   readonly #loaded = new Map<string, Promise<Conversation>>();
+  /** Those of them that are there, oldest first. */
+  readonly #objects = new Map<string, Conversation>();
   readonly #users = new Map<string, number>();
   /** How many there are, once somebody has asked. */
   #count: number | null = null;
@@ -86,6 +85,7 @@ export class Conversations {
     }
     const conversation = new Conversation(this.#host, reached);
     this.#loaded.set(context.conversationId, Promise.resolve(conversation));
+    this.#objects.set(context.conversationId, conversation);
     this.#makeRoom();
     return conversation;
   }
@@ -149,7 +149,10 @@ export class Conversations {
       });
     this.#loaded.set(id, loading);
     loading.then(
-      () => this.#makeRoom(),
+      (conversation) => {
+        this.#objects.set(id, conversation);
+        this.#makeRoom();
+      },
       () => this.#loaded.delete(id),
     );
     return loading;
@@ -163,10 +166,13 @@ export class Conversations {
       : loadConversation(this.#host.store, id);
   }
 
+  /** What is used, and what is not settled, stays: there is one object of a conversation, ever. */
   #makeRoom(): void {
-    for (const id of this.#loaded.keys()) {
-      if (this.#loaded.size <= KEPT_IN_MEMORY) return;
-      if (!this.#users.has(id)) this.#loaded.delete(id);
+    for (const [id, conversation] of this.#objects) {
+      if (this.#loaded.size <= this.#host.keptInMemory) return;
+      if (this.#users.has(id) || !conversation.isSettled) continue;
+      this.#loaded.delete(id);
+      this.#objects.delete(id);
     }
   }
 }

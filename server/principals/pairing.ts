@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import type { DeviceMode } from "../../protocol/operations.js";
 import type { Environment } from "../environment.js";
 import { Fault } from "../fault.js";
@@ -28,13 +27,11 @@ interface Live {
  */
 export class Pairing {
   readonly #environment: Environment;
-  readonly #random: (max: number) => number;
   readonly #live = new Map<string, Live>();
   #misses: readonly number[] = [];
 
-  constructor(environment: Environment, random: (max: number) => number = (max) => randomInt(max)) {
+  constructor(environment: Environment) {
     this.#environment = environment;
-    this.#random = random;
   }
 
   begin(mode: DeviceMode, deviceExpiresInSeconds?: number): { readonly code: string; readonly expiresAt: string } {
@@ -42,7 +39,9 @@ export class Pairing {
     if (this.#live.size >= LIVE_CODES) {
       throw new Fault("rate_limited", `${LIVE_CODES} pairing codes are waiting to be used; let one expire first`);
     }
-    const letters = Array.from({ length: CODE_LENGTH }, () => ALPHABET[this.#random(ALPHABET.length)] ?? "2").join("");
+    // 32 letters and digits: five bits of each byte choose evenly.
+    const random = Buffer.from(this.#environment.secret(), "base64url");
+    const letters = Array.from(random.subarray(0, CODE_LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
     const code = `${letters.slice(0, 4)}-${letters.slice(4)}`;
     const expiresAt = this.#environment.now() + CODE_LIFE;
     this.#live.set(code, {

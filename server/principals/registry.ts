@@ -309,6 +309,13 @@ export class PrincipalRegistry {
     return record === undefined ? "revoked" : this.standing(stampOf(record));
   }
 
+  /** Every credential and device that was revoked. */
+  revoked(): readonly CredentialStamp[] {
+    return this.#all()
+      .filter(({ revokedAt }) => revokedAt !== undefined)
+      .map(stampOf);
+  }
+
   #all(): readonly PrincipalRecord[] {
     return [...this.#records.values()]
       .map(({ record }) => record)

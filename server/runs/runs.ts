@@ -5,7 +5,7 @@ import type { RunEventBody } from "../../protocol/events.js";
 import type { WorkspaceFacts } from "../../protocol/operations.js";
 import type { RunReason } from "../../protocol/refusals.js";
 import { Fault } from "../fault.js";
-import { type CommandEnd, type CommandProcess, startCommand } from "./command.js";
+import type { CommandEnd, CommandOptions, CommandProcess } from "./command.js";
 import { AgentStderr } from "./stderr.js";
 
 /** What a run says to its agent. Contract section 6, last paragraph. */
@@ -39,6 +39,7 @@ export interface RunsHost {
   readonly timeLimitMs: number;
   /** The variables of the service's own environment that an agent gets. */
   readonly environment: Readonly<Record<string, string>>;
+  startCommand(options: CommandOptions): CommandProcess;
   openToken(runId: string, conversationId: string): string;
   closeToken(runId: string): void;
   facts(directory: string): Promise<WorkspaceFacts>;
@@ -133,7 +134,7 @@ export class Runs {
       const stderr = new AgentStderr([token, ...confided(run)], (text) =>
         host.log("agent stderr", { ...fields, text }),
       );
-      const process = startCommand({
+      const process = host.startCommand({
         command: [program, ...rest],
         cwd: directory,
         env: {
