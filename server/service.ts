@@ -607,6 +607,10 @@ export class Service {
         };
       });
       if (reply.kind !== "claimed") throw faultOf(reply);
+      // Found durable after a fault of the store, and so failed: it is not handed over. Contract section 8.
+      if (state.context.active?.runId !== runId) {
+        throw faultOf({ kind: "fault", code: "forbidden", reason: "acceptance_interrupted" });
+      }
       const { binding } = state.context;
       return {
         runId,
