@@ -224,9 +224,7 @@ export class Conversation {
     if (!isReached && (head === null || !sameBytes(head, this.#loaded.head))) throw stateUnavailable(this.id);
     this.#unknown = null;
     if (!isReached) return;
-    const started = new Set(
-      unknown.decision.effects.flatMap((effect) => (effect.type === "start" ? [effect.run.runId] : [])),
-    );
+    const started = new Set(unknown.decision.effects.flatMap(begunBy));
     const known = new Set(runsOf(this.#loaded.state));
     const interrupted = runsOf(unknown.decision.next).filter((runId) => started.has(runId) || !known.has(runId));
     this.#orphans = [...this.#orphans, ...interrupted];
@@ -294,6 +292,12 @@ export class Conversation {
     if (loading.kind !== "loaded") throw stateUnavailable(this.id);
     this.#loaded = loading.loaded;
   }
+}
+
+/** The run an effect begins: a command, or a run that an attached agent has claimed. */
+function begunBy(effect: Effect): readonly string[] {
+  if (effect.type === "start") return [effect.run.runId];
+  return effect.type === "reply" && effect.reply.kind === "claimed" ? [effect.reply.run.runId] : [];
 }
 
 const snapshots = new WeakMap<ConversationState, ConversationSnapshot>();

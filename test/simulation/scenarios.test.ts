@@ -111,6 +111,16 @@ test("[8.1, 8.9] a conversation that could not be read at the start is recovered
   isWell(world);
 });
 
+test("[8.8] a claim that was found durable after a fault hands nothing over, and its run has failed", async () => {
+  const world = await opened();
+  const conversationId = idOf(world, ATTACHED);
+  const { runId } = await done(world, "operator-1", "conversation_send", { conversationId, message: "go on" });
+  world.disk.arm("lost");
+  assert.is(await codeOf(world, "agent-1", "run_claim", { runId }), "forbidden");
+  assert.is((await show(world, ATTACHED))["activeRun"], null);
+  isWell(world);
+});
+
 test("[8.5] a run that the store did not let begin begins when the store is back", async () => {
   const world = await opened();
   const conversationId = idOf(world, COMMAND);
