@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { addConnectionOptions, type Cli } from "./cli.js";
+import { addAgents } from "./commands/agents.js";
 import { addAsk } from "./commands/ask.js";
 import { addConversations } from "./commands/conversations.js";
 import { addCredentials } from "./commands/credentials.js";
@@ -30,6 +31,7 @@ const COMMANDS: readonly AddCommand[] = [
   addTui,
   addAsk,
   addMcp,
+  addAgents,
   addRuns,
   addDevices,
   addCredentials,

@@ -17,7 +17,8 @@ export function addMcp(program: Command, cli: Cli): void {
   ])
     .option("--conversation <id>", "the conversation (CLANKIE_CONVERSATION; without it, the one the token is bound to)")
     .action(async (_: unknown, command: Command) => {
-      const { env, stdin, stdout, stderr } = cli.surroundings;
+      const { stdin, stdout, stderr } = cli.surroundings;
+      const env = expanded(cli.surroundings.env);
       const flags: McpFlags = command.optsWithGlobals();
       const status = await runMcp({
         address: addressOf(flags, env),
@@ -52,5 +53,12 @@ function addressOf(flags: McpFlags, env: NodeJS.ProcessEnv): Address {
     return { kind: "unknown", problem: `${error.message}.`, remedy: `Tell your user: ${error.hints.join("; ")}` };
   }
 }
+
+/**
+ * The environment without values such as `$CLANKIE_TOKEN` and `${CLANKIE_TOKEN}`: clients that pass a variable on by its
+ * name leave that there when it is not set.
+ */
+const expanded = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== `$${name}` && value !== `\${${name}}`));
 
 const set = (value: string | undefined): string | undefined => (value === "" ? undefined : value);
