@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { BINARY, RealService } from "../mcp/service.js";
 import { type ModelReply, ScriptedModel, type Turn } from "./model.js";
 
@@ -41,7 +43,7 @@ export class OpencodeProject {
     const notes = join(directory, "notes.md");
     const model = await ScriptedModel.start((turn) => asksThenEdits(turn, notes));
     await writeFile(notes, "Hello, reader.\n");
-    await writeFile(join(directory, "opencode.json"), JSON.stringify(projectConfiguration()));
+    await addService(directory);
     const home = join(service.root, "home");
     await mkdir(join(home, ".config/opencode"), { recursive: true });
     await writeFile(join(home, ".config/opencode/opencode.json"), JSON.stringify(modelConfiguration(model.url)));
@@ -112,10 +114,11 @@ function answeredLabel(message: string): string | undefined {
   return answer.label;
 }
 
-function projectConfiguration(): object {
-  // opencode gives a server 5 s to list its tools; a busy machine needs more
-  const clankie = { type: "local", command: [process.execPath, BINARY, "mcp"], enabled: true, timeout: 60_000 };
-  return { $schema: "https://opencode.ai/config.json", mcp: { clankie } };
+/** Adds the service to the project as its user would: by one command, beside what is configured there already. */
+async function addService(directory: string): Promise<void> {
+  const configuration = join(directory, "opencode.json");
+  await writeFile(configuration, '{\n  // ours\n  "instructions": ["notes.md"]\n}\n');
+  await promisify(execFile)(process.execPath, [BINARY, "agents", "setup", "opencode"], { cwd: directory });
 }
 
 function modelConfiguration(baseURL: string): object {

@@ -6,7 +6,6 @@ import {
   type ParseError,
   parseTree,
   printParseErrorCode,
-  SyntaxKind,
 } from "jsonc-parser";
 import type { JsonMember } from "./known.js";
 
@@ -129,12 +128,15 @@ function taken(text: string, property: Node): string {
   return splice(text, property.offset, to + spaces - property.offset, "");
 }
 
+/** Kinds of the scanner's tokens; its own enum is there for compilers only. */
+const KIND = { comma: 5, lineComment: 12, blockComment: 13, lineBreak: 14, end: 17 } as const;
+
 /** Where a comma stands between two offsets, outside of comments. */
 function commaAfter(text: string, from: number, to: number): number | undefined {
   const scanner = createScanner(text, false);
   scanner.setPosition(from);
-  for (let kind = scanner.scan(); kind !== SyntaxKind.EOF && scanner.getTokenOffset() < to; kind = scanner.scan()) {
-    if (kind === SyntaxKind.CommaToken) return scanner.getTokenOffset();
+  for (let kind = scanner.scan(); kind !== KIND.end && scanner.getTokenOffset() < to; kind = scanner.scan()) {
+    if (kind === KIND.comma) return scanner.getTokenOffset();
   }
   return undefined;
 }
@@ -142,8 +144,8 @@ function commaAfter(text: string, from: number, to: number): number | undefined 
 function hasComment(text: string, from: number, to: number): boolean {
   const scanner = createScanner(text, false);
   scanner.setPosition(from);
-  for (let kind = scanner.scan(); kind !== SyntaxKind.EOF && scanner.getTokenOffset() < to; kind = scanner.scan()) {
-    if (kind === SyntaxKind.LineCommentTrivia || kind === SyntaxKind.BlockCommentTrivia) return true;
+  for (let kind = scanner.scan(); kind !== KIND.end && scanner.getTokenOffset() < to; kind = scanner.scan()) {
+    if (kind === KIND.lineComment || kind === KIND.blockComment) return true;
   }
   return false;
 }
@@ -152,8 +154,8 @@ function hasComment(text: string, from: number, to: number): boolean {
 function endOfLine(text: string, from: number, limit: number): number {
   const scanner = createScanner(text, false);
   scanner.setPosition(from);
-  for (let kind = scanner.scan(); kind !== SyntaxKind.EOF && scanner.getTokenOffset() < limit; kind = scanner.scan()) {
-    if (kind === SyntaxKind.LineBreakTrivia) return scanner.getTokenOffset();
+  for (let kind = scanner.scan(); kind !== KIND.end && scanner.getTokenOffset() < limit; kind = scanner.scan()) {
+    if (kind === KIND.lineBreak) return scanner.getTokenOffset();
   }
   return from;
 }
