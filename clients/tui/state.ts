@@ -27,6 +27,7 @@ export interface State {
   /** The conversation to open as soon as the list has come. */
   readonly wanted: string | null;
   readonly pane: Pane;
+  /** Chosen with the arrows or opened last; null until then. */
   readonly selected: string | null;
   /** Lines the main pane is scrolled back from its end (a transcript) or forward from its beginning (other pages). */
   readonly scroll: number;
@@ -249,6 +250,12 @@ export function rowsOf(state: State): readonly Row[] {
   const since = ({ waiting: question }: Row): string => question?.createdAt ?? "9";
   return rows.sort((a, b) => (since(a) < since(b) ? -1 : since(a) > since(b) ? 1 : a.number - b.number));
 }
+
+/** The row that Enter opens: the one chosen, or the one on top as long as none was. */
+export const selectedOf = (state: State): string | null => {
+  const rows = rowsOf(state);
+  return (rows.find(({ conversationId }) => conversationId === state.selected) ?? rows[0])?.conversationId ?? null;
+};
 
 /** Every question that waits, as it is counted and as it is listed: one source for both. */
 export const waitingOf = (state: State): readonly Row[] => rowsOf(state).filter(({ waiting }) => waiting !== null);

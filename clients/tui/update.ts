@@ -18,9 +18,10 @@ import {
   rowsOf,
   type Sent,
   type State,
+  selectedOf,
   shownCard,
 } from "./state.js";
-import { eventLines, measure } from "./view.js";
+import { eventLines, listSpan, measure } from "./view.js";
 import { answerWords, continuationWords, receiptWords, refusalWords, whoWords } from "./words.js";
 
 export interface Step {
@@ -32,6 +33,7 @@ export interface Step {
 export const GRACE_MS = 120;
 /** An Enter this soon after composed text, in milliseconds, ended the composition; a hand takes longer. */
 export const COMPOSITION_MS = 40;
+const READING = "Reading the question…";
 const LIST_MS = 15_000;
 const EVENTS_KEPT = 2_000;
 
@@ -254,9 +256,14 @@ function vertical(state: State, direction: -1 | 1): State {
 
 function chosen(state: State, direction: -1 | 1): State {
   const rows = rowsOf(state);
-  const at = rows.findIndex(({ conversationId }) => conversationId === state.selected);
+  const selected = selectedOf(state);
+  const at = rows.findIndex(({ conversationId }) => conversationId === selected);
   const next = rows[Math.min(rows.length - 1, Math.max(0, at + direction))];
-  return next === undefined ? state : { ...state, selected: next.conversationId };
+  if (next === undefined) return state;
+  const moved = { ...state, selected: next.conversationId };
+  const { from, to } = listSpan(moved);
+  const room = Math.max(1, measure(moved).mainShown - 1); // the last line may say that there is more
+  return clamped({ ...moved, scroll: Math.max(Math.min(moved.scroll, from), to - room) });
 }
 
 /** Pages the question while one is on screen that does not fit, else the page behind it. */
@@ -285,8 +292,8 @@ function enter(state: State): Step {
     return step(say(state, "plain", "That Enter came with composed text, so nothing was sent. Enter sends."));
   }
   if (state.editor.text.trim() === "") {
-    if (state.editor.text === "" && state.pane === "list" && state.selected !== null)
-      return open(state, state.selected);
+    const selected = selectedOf(state);
+    if (state.editor.text === "" && state.pane === "list" && selected !== null) return open(state, selected);
     return step(emptied(state));
   }
   // a submitted line leaves the input, whatever comes of it, and stays one step up in the history
@@ -424,7 +431,7 @@ function readQuestion(state: State): Step {
       pane: "conversation",
       sequence,
       reading: sequence,
-      notice: { tone: "plain", text: "Reading the question…" },
+      notice: { tone: "plain", text: READING },
     },
     { type: "readQuestion", conversationId: here.conversationId, sequence },
   );
@@ -507,20 +514,16 @@ function withoutCard(state: State): State {
 function listed(state: State, conversations: readonly ConversationSnapshot[]): Step {
   const ids = conversations.map(({ conversationId }) => conversationId);
   const next = numbered({ ...state, conversations, listedAt: state.now }, ids);
-  const selected = rowsOf(next).some(({ conversationId }) => conversationId === next.selected)
-    ? next.selected
-    : (rowsOf(next)[0]?.conversationId ?? null);
-  const settled = { ...next, selected };
-  if (settled.open !== null) return step(settled);
-  if (settled.wanted !== null) {
-    const found = findConversation(settled, settled.wanted);
-    if (found.kind === "one") return open(settled, found.conversationId);
-    return step(say({ ...settled, wanted: null }, "warn", found.say));
+  if (next.open !== null) return step(next);
+  if (next.wanted !== null) {
+    const found = findConversation(next, next.wanted);
+    if (found.kind === "one") return open(next, found.conversationId);
+    return step(say({ ...next, wanted: null }, "warn", found.say));
   }
-  const [only, another] = rowsOf(settled);
+  const [only, another] = rowsOf(next);
   return state.conversations === null && only !== undefined && another === undefined
-    ? open(settled, only.conversationId)
-    : step(settled);
+    ? open(next, only.conversationId)
+    : step(next);
 }
 
 function numbered(state: State, ids: readonly string[]): State {
@@ -619,7 +622,9 @@ function questionRead(
   event: { readonly conversationId: string; readonly sequence: number; readonly outcome: ReadOutcome },
 ): Step {
   if (!isOpen(state, event.conversationId) || state.reading !== event.sequence) return step(state);
-  const next: State = { ...state, reading: null, notice: null };
+  // a read that nobody typed takes no notice away: it may be the one that says what became of an answer
+  const notice = state.notice?.text === READING ? null : state.notice;
+  const next: State = { ...state, reading: null, notice };
   if (event.outcome.kind === "failed") {
     return step(say(next, "bad", `The question could not be read: ${event.outcome.say}.`));
   }

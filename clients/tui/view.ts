@@ -3,7 +3,7 @@ import { safeText } from "../text.js";
 import { cardBody, cardFoot } from "./card.js";
 import { COMMANDS, candidates } from "./commands.js";
 import { cells, clip, clipLine, graphemes, hang, type Line, line, lineCells, paragraph, span } from "./layout.js";
-import { isUnread, type Row, rowsOf, type State, waitingHere, waitingOf } from "./state.js";
+import { isUnread, type Row, rowsOf, type State, selectedOf, waitingHere, waitingOf } from "./state.js";
 import { transcriptLines } from "./transcript.js";
 import { spanWords, timeWords } from "./words.js";
 
@@ -381,11 +381,23 @@ function listLines(state: State, width: number): readonly Line[] {
       width,
     );
   }
-  return rows.flatMap((row) => [...listRow(state, row, width)]);
+  const selected = selectedOf(state);
+  return rows.flatMap((row) => listRow(state, row, selected, width));
 }
 
-function listRow(state: State, row: Row, width: number): readonly Line[] {
-  const here = row.conversationId === state.selected;
+/** Where the chosen row stands in the list: its first line and the one after its last. */
+export function listSpan(state: State): { readonly from: number; readonly to: number } {
+  const { width } = layout(state);
+  const rows = rowsOf(state);
+  const selected = selectedOf(state);
+  const at = rows.findIndex(({ conversationId }) => conversationId === selected);
+  const heights = rows.map((row) => listRow(state, row, selected, width).length);
+  const from = heights.slice(0, Math.max(0, at)).reduce((sum, height) => sum + height, 0);
+  return { from, to: from + (heights[at] ?? 0) };
+}
+
+function listRow(state: State, row: Row, selected: string | null, width: number): readonly Line[] {
+  const here = row.conversationId === selected;
   const mark = row.waiting !== null ? "●" : " ";
   const head: Line = [span(here ? "▸ " : "  ", "accent"), span(mark, "warn"), span(` ${row.number}  `, "dim")];
   const titled = hang(head, oneLine(row.title), width, here ? "strong" : "plain");

@@ -272,10 +272,10 @@ test("a first look without a conversation: the list, what waits on top, opened w
   const other = await world.conversation(link, "Another");
   await ask(link, other);
   const screen = world.tui();
-  await screen.shows(/● 1 {2}Another\n.*waits for an answer[\s\S]*Project/);
+  await screen.shows(/▸ ● \d+ {2}Another\n.*waits for an answer[\s\S]*Project/);
   screen.send("\r");
   await screen.shows("A question waits");
-  assert.match(screen.text, /clankie │ 1 Another/);
+  assert.match(screen.text, /clankie │ \d+ Another/);
   await screen.line(`/open ${conversationId}`);
   await screen.shows(/clankie │ \d+ Project/);
 });

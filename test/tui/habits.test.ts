@@ -297,6 +297,20 @@ test("[8.10] an uncertain answer is shown as uncertain until its receipt is read
   assert.is(answersOf(sitting).length, 1);
 });
 
+test("what became of an uncertain answer stays said while the question on screen is read again", () => {
+  const sitting = withQuestion();
+  sitting.read(asked);
+  sitting.line("/question answer 2");
+  sitting.tell({ type: "responded", requestId: asked.requestId, outcome: { kind: "uncertain", say: "lost" } });
+  sitting.tell({ type: "link", connection: { kind: "reconnecting", nextTryAt: 0, detail: "" } });
+  sitting.tell({ type: "link", connection: { kind: "connected" } });
+  const result = { ...ready(receipt(asked), 5), status: "resolved" as const };
+  sitting.tell({ type: "snapshot", conversationId: CONVERSATION, snapshot: snapshot({ revision: 5 }) });
+  sitting.tell({ type: "receiptRead", requestId: asked.requestId, outcome: { kind: "result", result } });
+  sitting.reply(result);
+  assert.match(sitting.notice, /Sent and stored/);
+});
+
 test("[8.10] an uncertain answer whose question still waits keeps its text and says so", () => {
   const sitting = withQuestion();
   sitting.read(asked);

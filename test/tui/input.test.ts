@@ -144,6 +144,26 @@ test("the arrows choose in the list by conversation, not by place", () => {
   assert.is(sitting.taken("open").at(-1)?.conversationId, "b");
 });
 
+test("Enter opens what waits when nothing was chosen, and the chosen row is always on screen", () => {
+  const sitting = new Sitting(80, 24, null);
+  sitting.tell({ type: "link", connection: { kind: "connected" } });
+  const ids = Array.from({ length: 40 }, (_, index) => `c-${index + 100}`);
+  sitting.tell({ type: "conversations", conversations: ids.map((id) => snapshot({ conversationId: id, title: id })) });
+  for (const direction of ["DOWN", "UP"]) {
+    for (let press = 0; press < 41; press += 1) {
+      sitting.key(direction);
+      assert.match(sitting.screen, /▸ /);
+    }
+  }
+  const fresh = new Sitting(80, 24, null);
+  fresh.tell({ type: "link", connection: { kind: "connected" } });
+  fresh.tell({ type: "conversations", conversations: ids.map((id) => snapshot({ conversationId: id, title: id })) });
+  const asked = question(3, { conversationId: "c-120" });
+  fresh.tell({ type: "inbox", inbox: { x: { conversationId: "c-120", title: "c-120", question: asked } } });
+  fresh.key("ENTER");
+  assert.is(fresh.taken("open").at(-1)?.conversationId, "c-120");
+});
+
 test("what comes of a conversation that was left is not shown in the one that is open", () => {
   const sitting = Sitting.open();
   sitting.tell({ type: "event", conversationId: "another", event: message("not here") });
