@@ -19,6 +19,8 @@ const limits = [
   ["agents-e2e/", 300],
   ["browser/", 300],
   ["crash/", 300],
+  ["fuzz/", 300],
+  ["operation/", 300],
   ["property/", 300],
   ["schedules/", 600],
   ["scripts/", 300],
