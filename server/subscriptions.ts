@@ -126,6 +126,10 @@ export class ConversationFollower extends Follower<ConversationSnapshot> {
   /** New events, in order, the first of which follows `previous`. They wait for what is still being read. */
   tell(previous: string, events: readonly { readonly event: ConversationEvent; readonly frame: string }[]): void {
     if (!this.isOpen || this.#cursor === null || this.#reading || events.length === 0) return;
+    if (this.outlet.congested) {
+      this.waitForClear();
+      return;
+    }
     if (this.#cursor < previous) {
       void this.#readOn();
       return;
@@ -160,6 +164,10 @@ export class ConversationFollower extends Follower<ConversationSnapshot> {
     this.#reading = true;
     try {
       while (this.isOpen && this.#cursor !== null) {
+        if (this.outlet.congested) {
+          this.waitForClear();
+          return;
+        }
         const page = await this.#source.eventsAfter(this.#cursor);
         if (!this.isOpen) return;
         if (page.gap) {
@@ -172,10 +180,6 @@ export class ConversationFollower extends Follower<ConversationSnapshot> {
           this.#cursor = event.cursor;
         }
         if (page.events.length === 0 || this.#cursor >= this.#source.newest().value.safeCursor) return;
-        if (this.outlet.congested) {
-          this.waitForClear();
-          return;
-        }
       }
     } catch {
       this.#source.later(() => {

@@ -67,6 +67,11 @@ export class Socket {
     return this.#isOpen;
   }
 
+  /** Frames that the service has sent and the client has not read. */
+  get unread(): number {
+    return this.#unread.length;
+  }
+
   get isAuthenticated(): boolean {
     return this.#connection.isAuthenticated;
   }

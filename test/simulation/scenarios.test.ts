@@ -121,6 +121,23 @@ test("[8.8] a claim that was found durable after a fault hands nothing over, and
   isWell(world);
 });
 
+test("[8.8, 8.9] a read-back that finds neither what was to be stored nor what was there before takes it for neither", async () => {
+  const world = await opened();
+  const conversationId = idOf(world, ATTACHED);
+  const message = { conversationId, message: "go on" };
+  await show(world, ATTACHED);
+  world.disk.arm("lost");
+  world.disk.armRead("corrupt", `conversation/${conversationId}/head`, 0);
+  assert.is(await codeOf(world, "operator-1", "conversation_send", message), "question_state_unavailable");
+  assert.is(await codeOf(world, "operator-1", "conversation_send", message), "question_state_unavailable");
+  world.disk.mend();
+  world.environment.advance(3_000);
+  await world.tasks.drain();
+  const { activeRun, revision } = await show(world, ATTACHED);
+  assert.equal([activeRun, revision], [null, 1]);
+  isWell(world);
+});
+
 test("[8.5] a run that the store did not let begin begins when the store is back", async () => {
   const world = await opened();
   const conversationId = idOf(world, COMMAND);
@@ -167,6 +184,43 @@ test("[6.9] an event that is on the disk and not acknowledged is told once, with
   await world.tasks.drain();
   world.recorder.add({ type: "settled" });
   isWell(world);
+});
+
+test("[5] events that could not be read for a subscriber are read again, and none is skipped", async () => {
+  for (const isQuiet of [true, false]) {
+    const world = await opened();
+    const conversationId = idOf(world, ATTACHED);
+    await done(world, "operator-1", "conversation_send", { conversationId, message: "one" });
+    world.disk.armRead("error", "", 1);
+    const after = "0000000000000000";
+    await done(world, "device-a", "conversation_subscribe", { conversationId, events: true, after });
+    if (isQuiet) world.environment.advance(3_000);
+    else await done(world, "operator-1", "conversation_send", { conversationId, message: "two" });
+    await world.tasks.drain();
+    await done(world, "operator-1", "conversation_tail", { conversationId });
+    world.recorder.add({ type: "settled" });
+    isWell(world);
+  }
+});
+
+test("[5] a subscriber that did not read while events left the history is told of the gap, and has the last state", async () => {
+  const world = await opened();
+  const conversationId = idOf(world, ATTACHED);
+  await done(world, "operator-1", "conversation_subscribe", { conversationId, events: true });
+  await done(world, "device-a", "conversation_subscribe", { conversationId, events: true });
+  const { socket } = world.person("device-a");
+  if (socket === null) throw new Error("the device is not connected");
+  socket.stalled = true;
+  for (const message of ["1", "2", "3", "4", "5", "6", "7", "8"]) {
+    await done(world, "captain", "conversation_send", { conversationId, message });
+  }
+  assert.ok(socket.unread <= 6, `${socket.unread} frames wait`);
+  socket.stalled = false;
+  socket.read();
+  await world.tasks.drain();
+  world.recorder.add({ type: "settled" });
+  isWell(world);
+  assert.ok(world.recorder.trace.some((line) => line.startsWith("device-a") && line.includes("conversation_gap")));
 });
 
 test("[8.11] events that have left the disk before their commit was acknowledged are announced as a gap", async () => {
