@@ -9,6 +9,8 @@ import { codeOf, StoreError } from "./store/errors.js";
 export interface DataDirectory {
   readonly path: string;
   readonly store: string;
+  /** Notes of the runs that have processes. */
+  readonly runs: string;
   /** Where the service is while it runs: `{ url, pid }`. */
   readonly serviceFile: string;
   tokenFile(credentialId: string): string;
@@ -17,6 +19,7 @@ export interface DataDirectory {
 export const dataDirectoryAt = (path: string): DataDirectory => ({
   path,
   store: join(path, "store"),
+  runs: join(path, "runs"),
   serviceFile: join(path, "service.json"),
   tokenFile: (credentialId) => join(path, `${credentialId}.token`),
 });

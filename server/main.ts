@@ -13,6 +13,7 @@ import { RateLimits, type Rates } from "./limits.js";
 import { type Log, openLog } from "./log.js";
 import { loadPage, servePage } from "./page.js";
 import { CAPTAIN, OPERATOR, type PrincipalRegistry } from "./principals/registry.js";
+import { LiveRuns } from "./runs/orphans.js";
 import { type Recovered, Service } from "./service.js";
 import { Sockets } from "./socket.js";
 import { codeOf } from "./store/errors.js";
@@ -94,6 +95,10 @@ export async function serve(
   const store = await openLevelStore(directory.store);
   try {
     const serviceId = await ownName(store, environment);
+    const liveRuns = new LiveRuns(directory.runs);
+    const orphaned = await liveRuns.endOrphans();
+    if (orphaned.length > 0)
+      log.warn({ runIds: orphaned }, "agents that an earlier life of the service left were ended");
     const service = new Service(
       {
         version: packageVersion(),
@@ -106,6 +111,7 @@ export async function serve(
             value === undefined || PRIVATE_VARIABLES.test(name) ? [] : [[name, value]],
           ),
         ),
+        liveRuns,
         operatorTokenChanged: async (id, token) => {
           if (id !== OPERATOR && id !== CAPTAIN) return;
           // The new token is the only one by now: whoever rotated it gets it, whatever becomes of the file.

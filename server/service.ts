@@ -32,6 +32,7 @@ import { bytesOf, fitting, PAGE_BYTES } from "./pages.js";
 import { Pairing } from "./principals/pairing.js";
 import { deviceView, type Presented, PrincipalRegistry } from "./principals/registry.js";
 import { type CommandOptions, type CommandProcess, startCommand } from "./runs/command.js";
+import type { LiveRuns } from "./runs/orphans.js";
 import { messageOf, Runs } from "./runs/runs.js";
 import type { Store } from "./store/port.js";
 import { StoreKeeper } from "./store-keeper.js";
@@ -62,6 +63,8 @@ export interface ServiceOptions {
   readonly runTimeoutMs: number;
   /** The variables an agent's command inherits. */
   readonly agentEnvironment: Readonly<Record<string, string>>;
+  /** Where it is noted which runs have processes. */
+  readonly liveRuns?: LiveRuns;
   /** Called when the operator's token was rotated, with the new one. */
   readonly operatorTokenChanged: (id: string, token: string) => Promise<void>;
   /** How many idle conversations stay in memory; 1 000 where absent. */
@@ -196,6 +199,7 @@ export class Service {
       },
       timeLimitMs: options.runTimeoutMs,
       startCommand: options.startCommand ?? startCommand,
+      ...(options.liveRuns !== undefined && { live: options.liveRuns }),
       environment: options.agentEnvironment,
       openToken: (runId, conversationId) => this.principals.openRun(runId, conversationId),
       closeToken: (runId) => this.principals.closeRun(runId),

@@ -21,6 +21,8 @@ export interface CommandOptions {
    * resolves, so that a program that floods waits. When it rejects, the run is ended and `finished` rejects alike.
    */
   onLines(lines: readonly string[]): Promise<void>;
+  /** Told at once when there is a process: the leader of its group. */
+  onStarted?(pid: number): void;
   /** Takes stderr as text, as it comes; it is for the log, unfiltered but well-formed. */
   onStderr(text: string): void;
 }
@@ -77,6 +79,7 @@ async function run(options: CommandOptions, cancelled: Promise<CommandEnd>): Pro
       child.once("error", (error) => resolve({ kind: "not_started", code: codeOf(error) }));
     });
   }
+  options.onStarted?.(group);
 
   const exited = new Promise<CommandEnd>((resolve) => {
     child.once("exit", (code, signal) => {

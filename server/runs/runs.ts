@@ -6,6 +6,7 @@ import type { WorkspaceFacts } from "../../protocol/operations.js";
 import type { RunReason } from "../../protocol/refusals.js";
 import { Fault } from "../fault.js";
 import type { CommandEnd, CommandOptions, CommandProcess } from "./command.js";
+import type { LiveRuns } from "./orphans.js";
 import { AgentStderr } from "./stderr.js";
 
 /** What a run says to its agent. Contract section 6, last paragraph. */
@@ -45,6 +46,8 @@ export interface RunsHost {
   facts(directory: string): Promise<WorkspaceFacts>;
   report(conversationId: string, caller: Caller, runId: string, bodies: readonly RunEventBody[]): Promise<void>;
   settle(conversationId: string, caller: Caller, runId: string, end: RunEnd): Promise<void>;
+  /** Notes which runs have processes, for a start after a crash. */
+  readonly live?: LiveRuns;
   /** Runs `task` after `ms` milliseconds. */
   after(ms: number, task: () => void): void;
   log(message: string, fields: Readonly<Record<string, unknown>>): void;
@@ -113,9 +116,11 @@ export class Runs {
     };
     try {
       const end = await this.#process(given, caller, entry);
+      this.#host.live?.ended(runId);
       if (end !== null) await this.#settle(given, caller, entry, end);
     } finally {
       this.#host.closeToken(runId);
+      this.#host.live?.ended(runId);
     }
   }
 
@@ -134,6 +139,7 @@ export class Runs {
       const stderr = new AgentStderr([token, ...confided(run)], (text) =>
         host.log("agent stderr", { ...fields, text }),
       );
+      host.live?.starting(runId);
       const process = host.startCommand({
         command: [program, ...rest],
         cwd: directory,
@@ -160,6 +166,7 @@ export class Runs {
             await host.report(conversationId, caller, runId, bodies);
           }
         },
+        onStarted: (pid) => host.live?.started(runId, pid),
         onStderr: (text) => stderr.push(text),
       });
       entry.process = process;
