@@ -21,6 +21,7 @@ const limits = [
   ["crash/", 300],
   ["fuzz/", 300],
   ["operation/", 300],
+  ["process/", 300],
   ["property/", 300],
   ["schedules/", 600],
   ["scripts/", 300],

@@ -28,14 +28,15 @@ export async function startServiceProcess(data: string, args: readonly string[] 
   stderr.setEncoding("utf8").on("data", (text: string) => {
     log += text;
   });
-  const exited = once(child, "exit");
+  const exited = once(child, "close");
   const line = await Promise.race([
     once(createInterface({ input: stdout }), "line").then(([text]) => String(text)),
-    exited.then(([code]) => {
-      throw new Error(`clankie serve ended with ${String(code)}: ${log}`);
-    }),
+    exited.then(() => ""),
   ]);
-  const { url, pid } = JSON.parse(line) as { readonly url: string; readonly pid: number };
+  const { url, pid } = await announced(line).catch(async () => {
+    const [code] = (await exited) as [number | null];
+    throw new Error(`clankie serve ended with ${code}: ${log}`);
+  });
   return {
     url,
     pid,
@@ -43,6 +44,10 @@ export async function startServiceProcess(data: string, args: readonly string[] 
     stop: () => end(child, exited, "SIGTERM"),
     kill: () => end(child, exited, "SIGKILL"),
   };
+}
+
+async function announced(line: string): Promise<{ readonly url: string; readonly pid: number }> {
+  return JSON.parse(line) as { readonly url: string; readonly pid: number };
 }
 
 async function end(child: ChildProcess, exited: Promise<unknown>, signal: NodeJS.Signals): Promise<void> {

@@ -107,6 +107,11 @@ export class World {
       await this.#follow(conversationId, events.at(-1)?.cursor ?? START);
   }
 
+  /** Connects the operator again, with the token that its file holds now. */
+  async reconnect(): Promise<void> {
+    this.#operator = await this.connect(await this.token("operator"));
+  }
+
   /** Ends the service as it ends when it is asked to. */
   async stop(): Promise<void> {
     const running = this.#running;
