@@ -1,22 +1,29 @@
 import type { ConversationState } from "../machines/decide.js";
 import type { Inbox, InboxEntry } from "../protocol/snapshot.js";
-import type { Change, InboxFollower, Versioned } from "./subscriptions.js";
+import { type InboxChange, InboxFollower, type Outlet, type Versioned } from "./subscriptions.js";
 
-/** Every pending question, across conversations, as stored; kept from the commits. Contract section 5. */
+/**
+ * Every pending question, across conversations, as stored; kept from the commits. A commit costs nothing by the number of
+ * questions that are pending. Contract section 5.
+ */
 export class PendingQuestions {
-  #inbox: Versioned<Inbox> = { version: 0, value: {} };
+  readonly #entries = new Map<string, InboxEntry>();
   readonly #followers = new Set<InboxFollower>();
+  #version = 0;
 
   get newest(): Versioned<Inbox> {
-    return this.#inbox;
+    return { version: this.#version, value: Object.fromEntries(this.#entries) };
   }
 
   get count(): number {
-    return Object.keys(this.#inbox.value).length;
+    return this.#entries.size;
   }
 
-  add(follower: InboxFollower): void {
+  /** A follower of what changes after the newest version. */
+  follow(outlet: Outlet): InboxFollower {
+    const follower = new InboxFollower(outlet, this.#version);
     this.#followers.add(follower);
+    return follower;
   }
 
   remove(follower: InboxFollower): void {
@@ -29,12 +36,17 @@ export class PendingQuestions {
     const was = before === null ? null : entryOf(before);
     const is = entryOf(after);
     if (was?.question === is?.question) return;
-    const entries = new Map(Object.entries(this.#inbox.value));
-    if (was !== null) entries.delete(was.question.requestId);
-    if (is !== null) entries.set(is.question.requestId, is);
-    const from = this.#inbox;
-    this.#inbox = { version: from.version + 1, value: Object.fromEntries(entries) };
-    const change: Change<Inbox> = { from, to: this.#inbox };
+    const entries: [string, InboxEntry | null][] = [];
+    if (was !== null) {
+      this.#entries.delete(was.question.requestId);
+      entries.push([was.question.requestId, null]);
+    }
+    if (is !== null) {
+      this.#entries.set(is.question.requestId, is);
+      entries.push([is.question.requestId, is]);
+    }
+    this.#version += 1;
+    const change: InboxChange = { version: this.#version, entries };
     for (const follower of this.#followers) follower.follow(change);
   }
 }

@@ -40,7 +40,7 @@ import {
   type Change,
   ConversationFollower,
   eventFrame,
-  InboxFollower,
+  type InboxFollower,
   type Outlet,
   type Versioned,
 } from "./subscriptions.js";
@@ -488,9 +488,8 @@ export class Service {
     inbox_subscribe: (_params, { subscriber, afterReply }) => {
       if (subscriber.inbox !== null) this.pending.remove(subscriber.inbox);
       const { newest } = this.pending;
-      const follower = new InboxFollower(subscriber.outlet, newest, () => this.pending.newest);
+      const follower = this.pending.follow(subscriber.outlet);
       subscriber.inbox = follower;
-      this.pending.add(follower);
       afterReply(() => follower.begin());
       return { inbox: newest.value, version: newest.version };
     },

@@ -1,7 +1,7 @@
 import type { ConversationEvent } from "../protocol/events.js";
 import { mergePatch } from "../protocol/merge-patch.js";
 import type { NotificationName, Notifications } from "../protocol/operations.js";
-import type { ConversationSnapshot, Inbox } from "../protocol/snapshot.js";
+import type { ConversationSnapshot, InboxEntry } from "../protocol/snapshot.js";
 
 /** Where notifications go: one client's socket. */
 export interface Outlet {
@@ -193,24 +193,77 @@ export class ConversationFollower extends Follower<ConversationSnapshot> {
 
 export const eventFrame = (event: ConversationEvent): string => frame("conversation_event", { event });
 
-/** A subscription to every pending question. */
-export class InboxFollower extends Follower<Inbox> {
-  readonly #newest: () => Versioned<Inbox>;
+/** What one commit did to the pending questions: an entry that came, or null for one that went. */
+export interface InboxChange {
+  readonly version: number;
+  readonly entries: readonly (readonly [requestId: string, entry: InboxEntry | null])[];
+  /** Its frame for who saw the version before, made once for all of them. */
+  frame?: string;
+}
 
-  constructor(outlet: Outlet, sent: Versioned<Inbox>, newest: () => Versioned<Inbox>) {
-    super(outlet, sent);
-    this.#newest = newest;
+/**
+ * A subscription to every pending question. While the client does not read, what came and went is kept as one patch: what
+ * came and went meanwhile leaves nothing, so it is no larger than what the client saw and what is pending now.
+ */
+export class InboxFollower {
+  readonly #outlet: Outlet;
+  readonly #kept = new Map<string, InboxEntry | null>();
+  #sent: number;
+  #newest: number;
+  #begun = false;
+  #open = true;
+  #waiting = false;
+
+  constructor(outlet: Outlet, version: number) {
+    this.#outlet = outlet;
+    this.#sent = version;
+    this.#newest = version;
   }
 
-  protected resume(): void {
-    this.catchUp(this.#newest());
+  /** From now on what comes is sent: the reply with the inbox goes first. */
+  begin(): void {
+    this.#begun = true;
+    this.#flush();
   }
 
-  protected delta(from: Versioned<Inbox>, to: Versioned<Inbox>): string {
-    return frame("inbox_delta", {
-      fromVersion: from.version,
-      toVersion: to.version,
-      patch: mergePatch(from.value, to.value),
-    });
+  close(): void {
+    this.#open = false;
+    this.#kept.clear();
+  }
+
+  follow(change: InboxChange): void {
+    if (!this.#open) return;
+    if (this.#begun && !this.#outlet.congested && this.#sent === change.version - 1) {
+      change.frame ??= deltaOf(this.#sent, change.version, change.entries);
+      this.#outlet.send(change.frame);
+      this.#sent = change.version;
+      this.#newest = change.version;
+      return;
+    }
+    for (const [requestId, entry] of change.entries) {
+      if (entry === null && this.#kept.get(requestId)) this.#kept.delete(requestId);
+      else this.#kept.set(requestId, entry);
+    }
+    this.#newest = change.version;
+    this.#flush();
+  }
+
+  #flush(): void {
+    if (!this.#open || !this.#begun || this.#newest === this.#sent) return;
+    if (this.#outlet.congested) {
+      if (this.#waiting) return;
+      this.#waiting = true;
+      this.#outlet.whenClear(() => {
+        this.#waiting = false;
+        this.#flush();
+      });
+      return;
+    }
+    this.#outlet.send(deltaOf(this.#sent, this.#newest, [...this.#kept]));
+    this.#kept.clear();
+    this.#sent = this.#newest;
   }
 }
+
+const deltaOf = (fromVersion: number, toVersion: number, entries: InboxChange["entries"]): string =>
+  frame("inbox_delta", { fromVersion, toVersion, patch: Object.fromEntries(entries) });
