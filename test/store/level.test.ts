@@ -105,7 +105,7 @@ test("[8] a crash that lost nothing is no damage", async () => {
   assert.equal(await opened(dir, async (store) => store.status().report), { commits: 30, damage: [] });
 });
 
-test("[8] a cut log is reported with the conversations it touches, and never silent", async () => {
+test("[8.7] a cut log is reported with the conversations it touches, and never silent", async () => {
   const dir = await crashed(30);
   const size = statSync(logOf(dir)).size;
   for (let keep = size - 1; keep > 0; keep -= 97) {
@@ -133,7 +133,7 @@ test("[8] a cut log is reported with the conversations it touches, and never sil
   }
 });
 
-test("[8] a flipped byte in the log is reported or harms nothing, wherever it is", async () => {
+test("[8.7] a flipped byte in the log is reported or harms nothing, wherever it is", async () => {
   const dir = await crashed(60);
   const good = freshDir();
   copyStore(dir, good);
@@ -222,7 +222,7 @@ test("[8] a torn or damaged line of the witness harms nothing", async () => {
   }
 });
 
-test("[8] a database that was put back to an earlier copy is noticed, even after it went on", async () => {
+test("[8.7] a database that was put back to an earlier copy is noticed, even after it went on", async () => {
   const early = await crashed(20);
   const dir = freshDir();
   copyStore(early, dir);
@@ -389,7 +389,7 @@ test("a backup restores into an empty directory, and nowhere else; the count goe
   assert.is((await opened(torn, async (store) => store.status())).commits, 1);
 });
 
-test("[8] after a write that failed on the disk nothing is acknowledged until the reopen found everything", async () => {
+test("[8.6] after a write that failed on the disk nothing is acknowledged until the reopen found everything", async () => {
   // A real failure: the log may not grow beyond a limit; the next log begins anew, as after a disk was freed.
   const dir = freshDir();
   const level = new URL("../../server/store/level.js", import.meta.url).href;
