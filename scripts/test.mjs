@@ -22,6 +22,7 @@ const limits = [
   ["fuzz/", 300],
   ["operation/", 300],
   ["process/", 300],
+  ["service/", 300],
   ["property/", 300],
   ["schedules/", 600],
   ["scripts/", 300],

@@ -53,7 +53,7 @@ class Faulty {
     const presented = this.service.principals.authenticate(token);
     if (presented === null) throw new Error("this token is not valid");
     const outlet = { congested: false, send: () => undefined, whenClear: () => undefined };
-    return { presented, subscriber: new Subscriber(outlet) };
+    return { presented, subscriber: new Subscriber(outlet), afterReply: (task) => void setImmediate(task) };
   }
 
   request<M extends Guarded>(method: M, params: Omit<Params<M>, "schemaVersion">): Promise<Result<M>> {

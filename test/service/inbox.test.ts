@@ -18,7 +18,7 @@ test("[5] an inbox that is not read keeps one patch, and ends with what is pendi
     whenClear: (task) => void clear.push(task),
   };
   const follower = new InboxFollower(outlet, 7);
-  follower.start();
+  follower.begin();
   let version = 7;
   const change = (entries: InboxChange["entries"]): void => {
     version += 1;
@@ -51,7 +51,7 @@ test("[5] what changes between a subscription and its reply is sent after the re
   );
   follower.follow({ version: 1, entries: [["a", entry("a")]] });
   assert.is(sent.length, 0);
-  follower.start();
+  follower.begin();
   assert.is(sent.length, 1);
 });
 
