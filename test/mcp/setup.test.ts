@@ -133,6 +133,7 @@ test("clients that pass nothing on are told which variables to pass, by name and
   const gemini = JSON.parse(await read(".gemini/settings.json")).mcpServers.clankie;
   assert.is(claude.env.CLANKIE_TOKEN, ["$", "{CLANKIE_TOKEN:-}"].join(""));
   assert.is(gemini.env.CLANKIE_TOKEN, "$CLANKIE_TOKEN");
+  assert.match(await read(".codex/config.toml"), /^required = true$/m);
   assert.match(await read(".codex/config.toml"), /env_vars = \["CLANKIE_URL", "CLANKIE_TOKEN", /);
 });
 

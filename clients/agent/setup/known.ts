@@ -70,11 +70,10 @@ export const AGENTS: Readonly<Record<AgentName, Agent>> = {
         value: { type: "stdio", command, args, env: variables((name) => `\${${name}:-}`) },
       }),
     },
-    run: ["claude", "--print", "--continue", "--allowedTools", "mcp__clankie"],
+    // --mcp-config: without a person at its terminal it would wait for the approval of the project's .mcp.json
+    run: ["claude", "--print", "--continue", "--mcp-config", ".mcp.json", "--allowedTools", "mcp__clankie"],
     instructions: "CLAUDE.md",
-    notes: [
-      "Start `claude` once in the directory: it asks whether it may use the server of .mcp.json, and has a session to continue then.",
-    ],
+    notes: [],
   },
   codex: {
     name: "codex",
@@ -88,6 +87,9 @@ export const AGENTS: Readonly<Record<AgentName, Agent>> = {
           `command = ${toml(command)}`,
           `args = [${args.map(toml).join(", ")}]`,
           `env_vars = [${VARIABLES.map(toml).join(", ")}]`,
+          // else Codex begins its turn without the tools when the server is not there within a moment
+          "required = true",
+          "startup_timeout_sec = 60",
           "tool_timeout_sec = 60",
           // without it `codex exec` cancels calls that nobody is there to approve; these only ask the owner
           'default_tools_approval_mode = "approve"',
@@ -96,7 +98,7 @@ export const AGENTS: Readonly<Record<AgentName, Agent>> = {
     run: ["codex", "exec", "--sandbox", "workspace-write", "resume", "--last", "-"],
     instructions: "AGENTS.md",
     notes: [
-      "Start `codex` once in the directory: it reads .codex/config.toml only where you trust it, and has a session to resume then.",
+      "Start `codex` once in the directory and trust it: only then does it read .codex/config.toml.",
       "For every directory instead: codex mcp add clankie -- clankie mcp, then add env_vars as above in ~/.codex/config.toml.",
     ],
   },
@@ -115,9 +117,7 @@ export const AGENTS: Readonly<Record<AgentName, Agent>> = {
     },
     run: ["gemini", "--resume", "latest"],
     instructions: "GEMINI.md",
-    notes: [
-      "Start `gemini` once in the directory: it uses the project's servers only where you trust it, and has a session to resume then.",
-    ],
+    notes: ["Start `gemini` once in the directory and trust it: only then does it start a project's servers."],
   },
 };
 
