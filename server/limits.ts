@@ -22,7 +22,7 @@ export interface Rates {
   readonly strangers: Rate;
 }
 
-export const RATES: Rates = {
+const RATES: Rates = {
   operator: { perSecond: 5_000, burst: 10_000 },
   others: { perSecond: 500, burst: 2_000 },
   answering: { perSecond: 5_000, burst: 10_000 },

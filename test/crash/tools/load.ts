@@ -50,7 +50,7 @@ interface Acknowledged {
 const KEPT = 24;
 
 /** A small generator of numbers in [0, 1) that a seed repeats. */
-export function randomOf(seed: number): () => number {
+function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
