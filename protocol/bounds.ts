@@ -76,10 +76,20 @@ export interface NoNul<Min extends number, Max extends number>
     schema: { minLength: Min; maxLength: Max };
   }> {}
 
+/** No lone surrogate. */
+export interface WellFormed
+  extends tags.TagBase<{
+    target: "string";
+    kind: "wellFormed";
+    value: undefined;
+    exclusive: true;
+    validate: "$input.isWellFormed()";
+  }> {}
+
 /** A UUID in lower case; upper case and `urn:uuid:` are refused. */
 export type Uuid = string & tags.Pattern<"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$">;
 /** Any identifier that is not a UUID: opaque to clients. */
-export type Id = string & tags.MinLength<1> & tags.MaxLength<512>;
+export type Id = string & tags.MinLength<1> & tags.MaxLength<512> & WellFormed;
 /** Names a run; opaque. */
 export type RunId = string & tags.MinLength<1> & tags.MaxLength<256>;
 /** Names an event; opaque, sorts lexicographically in event order. */
@@ -91,7 +101,7 @@ export type Counter = number & tags.Type<"uint32">;
 /** A duration in whole seconds, at least one. */
 export type Seconds = number & tags.Type<"uint32"> & tags.Minimum<1>;
 /** A machine-readable reason. */
-export type Reason = string & tags.MinLength<1> & tags.MaxLength<100>;
+export type Reason = string & tags.MinLength<1> & tags.MaxLength<100> & WellFormed;
 /** A path in the local file system. */
 export type Path = string & NoNul<1, 4096>;
 /** One argument of an agent's command. */

@@ -70,7 +70,9 @@ function inWords(expected: string): string {
   if (/MinItems<(\d+)>/.test(expected)) return `a list of at least ${/MinItems<(\d+)>/.exec(expected)?.[1]}`;
   if (/MaxItems<(\d+)>/.test(expected)) return `a list of at most ${/MaxItems<(\d+)>/.exec(expected)?.[1]}`;
   if (/DistinctLabels/.test(expected)) return "labels that differ after trimming and Unicode composition";
+  if (/^\(?string & WellFormed\)?( \| undefined)?$/.test(expected)) return "well-formed Unicode";
   const words = expected
+    .replaceAll(" & WellFormed", "")
     .replaceAll(/string & Clean<0, (\d+)>/g, `text of at most $1 characters ${CLEAN}`)
     .replaceAll(/string & Clean<(\d+), (\d+)>/g, `text of $1 to $2 characters ${CLEAN}`)
     .replaceAll(/string & Passage<(\d+)>/g, "well-formed text of 1 to $1 characters that is not blank")

@@ -378,6 +378,28 @@ test(
 );
 
 test(
+  "[3] a lone surrogate is refused in names, ids and reasons too",
+  inWorld(async (world) => {
+    const { conversationId } = await world.conversation();
+    const { client } = await world.agent(conversationId);
+    const { runId } = await world.send(conversationId, "go");
+    await client.ok("run_claim", { runId });
+    const tool = { type: "tool", toolCallId: "1", name: "read", phase: "started" } as const;
+    for (const event of [
+      { ...tool, name: "\ud800" },
+      { ...tool, toolCallId: "a\udc00" },
+    ]) {
+      const { error } = await client.call("run_event", { ...V, runId, event });
+      assert.is(error?.data.code, "invalid_params");
+      assert.is(error?.data.errors?.[0]?.expected, "well-formed Unicode");
+    }
+    const settled = await client.call("run_settle", { ...V, runId, state: "failed", reasonCode: "\ud800" });
+    assert.is(settled.error?.data.code, "invalid_params");
+    await client.ok("run_event", { runId, event: { ...tool, name: "read \u{1f600}" } });
+  }),
+);
+
+test(
   "[4] a directory with any name makes a conversation that can be read again",
   inWorld(async (world) => {
     const names = ["escape \u001b[2J", "line\nfeed", "\u00a0", "x".repeat(255), "caf\u00e9", "del\u007f"];
