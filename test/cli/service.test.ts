@@ -354,4 +354,21 @@ test("[9] every list and card can be read by people", async ({ world }) => {
   }
 });
 
+test("[9] questions CONVERSATION --status prints a list whatever the status", async ({ world }) => {
+  const asked = await world.asked();
+  const listed = (status: string) =>
+    world.json<{ questions: readonly QuestionResult[] }>(["conversations", "questions", asked.id, "--status", status]);
+  assert.equal(
+    (await listed("pending")).questions.map(({ question }) => question?.requestId),
+    [asked.result.question?.requestId],
+  );
+  assert.equal((await listed("submitted")).questions, []);
+  await world.json(cancel(asked));
+  assert.equal((await listed("pending")).questions, []);
+  assert.equal(
+    (await listed("cancelled")).questions.map(({ question }) => question?.reason),
+    ["cancelled_by_owner"],
+  );
+});
+
 test.run();

@@ -40,7 +40,8 @@ function addList(parent: Command, cli: Cli): void {
           if (request !== undefined && (conversationId === undefined || status !== undefined))
             throw usage("--request needs a CONVERSATION, and no --status");
           if (conversationId === undefined) return everywhere(session, status ?? "pending");
-          if (status !== undefined && status !== "pending") return receipts(session, conversationId, status);
+          if (status === "pending") return pending(session, conversationId);
+          if (status !== undefined) return receipts(session, conversationId, status);
           return one(session, conversationId, request);
         }),
     );
@@ -66,6 +67,12 @@ async function everywhere(session: Session, status: Status): Promise<undefined> 
     pages.flatMap(({ questions }) => questions),
     status,
   );
+}
+
+/** The list of `--status`, with the one question that can be pending: it was read, so it was pending at that moment. */
+async function pending(session: Session, conversationId: string): Promise<undefined> {
+  const result = await session.call("input_get", { conversationId });
+  show(session, result.question?.status === "pending" ? [result] : [], "pending");
 }
 
 async function receipts(session: Session, conversationId: string, status: Status): Promise<undefined> {
