@@ -458,7 +458,7 @@ const definition = setup({
       failAllRuns(context, event.at, "service_restarted"),
     ),
     failRunsForStop: step(["service.stopping"], ({ context, event }) =>
-      failAllRuns(context, event.at, "service_stopping"),
+      failAllRuns(context, event.at, "service_restarted"),
     ),
     failInterrupted: step(["commit.interrupted"], ({ context, event }) =>
       [context.active, ...context.waiting].reduce(

@@ -33,7 +33,6 @@ export type RunReason =
   | "responder_revoked"
   | "acceptance_interrupted"
   | "service_restarted"
-  | "service_stopping"
   | "run_cancelled"
   | "native_takeover"
   | "conversation_reset"

@@ -143,7 +143,7 @@ export const EFFECTS: { readonly [effect: string]: EffectWords } = {
   endRunsForTakeover: does("cancels and stops the active run (`native_takeover`), fails the waiting (`context_lost`)"),
   endRunsForReset: does("cancels and stops the active run (`conversation_reset`), fails the waiting (`context_lost`)"),
   failRunsForRestart: does("fails every accepted or running run with `service_restarted`; none ever starts again"),
-  failRunsForStop: does("fails every accepted or running run with `service_stopping`; none ever starts again"),
+  failRunsForStop: does("fails every accepted or running run with `service_restarted`; none ever starts again"),
   failInterrupted: does("fails the runs of that commit with `acceptance_interrupted`; the answer stays submitted"),
 };
 

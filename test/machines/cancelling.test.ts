@@ -247,7 +247,7 @@ test("[7 run_cancelled] a stop of the service fails its runs and leaves the ques
   assert.is(decision.next.value.turn, "idle");
   assert.equal(
     eventsIn(decision).map((e) => (e.type === "turn" ? [e.phase, e.reasonCode] : e.type)),
-    [["failed", "service_stopping"]],
+    [["failed", "service_restarted"]],
   );
 });
 

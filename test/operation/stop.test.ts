@@ -30,7 +30,7 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
       const reader = await Client.open(again.url, again.operatorToken);
       const { events } = await reader.call("conversation_tail", { conversationId });
       const end = events.find((event) => event.type === "turn" && event.phase === "failed");
-      assert.is(end?.type === "turn" ? end.reasonCode : undefined, "service_stopping");
+      assert.is(end?.type === "turn" ? end.reasonCode : undefined, "service_restarted");
       await reader.close();
       await again.stop();
     }));
