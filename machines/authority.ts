@@ -174,9 +174,19 @@ export function runAuthority(run: Run, facts: RunFacts): Verdict<RunReason> {
   }
 }
 
-/** May this caller report on, claim or settle the run? Its own token, an attached agent's, or the operator's. */
-export const mayActForRun = (caller: Caller, runId: string): boolean =>
+/** May this caller claim the run? A token that is bound to another run may not. Contract section 2. */
+export const mayClaim = (caller: Caller, runId: string): boolean =>
   caller.stamp.kind === "operator" || caller.runId === undefined || caller.runId === runId;
+
+/**
+ * May this caller report on or settle the run? The operator, the run's own token, and the attached agent that claimed
+ * it. Where it is not the active one, only an end that is repeated is at stake. Contract section 5.
+ */
+export function mayActForRun(caller: Caller, runId: string, active: Run | null): boolean {
+  if (!mayClaim(caller, runId)) return false;
+  if (caller.stamp.kind === "operator" || caller.runId === runId || active?.runId !== runId) return true;
+  return active.claimedBy === caller.stamp.id;
+}
 
 /** Neither rotated, expired nor revoked; a device that may only read still lives. */
 const isLive = (standing: Standing): boolean => standing === "good" || standing === "read_only";

@@ -43,6 +43,8 @@ export interface Run {
   readonly origin: RunOrigin;
   /** Who sent the message, or who answered. */
   readonly starter: CredentialStamp;
+  /** The credential that claimed it, where one did: the run is that agent's. */
+  readonly claimedBy?: Id;
 }
 
 export interface SettledRun {

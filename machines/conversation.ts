@@ -4,6 +4,7 @@ import {
   askAuthority,
   eligibility,
   mayActForRun,
+  mayClaim,
   questionContext,
   runAuthority,
 } from "./authority.js";
@@ -215,9 +216,10 @@ const definition = setup({
       [...STARTING, "run.settle", "run.report"] as const,
       ({ context, event }) => context.active?.runId !== event.runId,
     ),
+    callerMayNotClaim: on(["run.claim"], ({ event }) => !mayClaim(event.caller, event.runId)),
     callerMayNotAct: on(
-      ["run.claim", "run.settle", "run.report"],
-      ({ event }) => !mayActForRun(event.caller, event.runId),
+      ["run.settle", "run.report"],
+      ({ context, event }) => !mayActForRun(event.caller, event.runId, context.active),
     ),
     runnerIsACommand: ({ context }) => context.runner.kind === "command",
     runMayNotStart: on(
@@ -405,10 +407,13 @@ const definition = setup({
     startRun: step(["run.begin"], ({ context }) =>
       context.active === null ? begin(context) : effect(begin(context), { type: "start", run: context.active }),
     ),
-    handOverRun: step(["run.claim"], ({ context }) =>
+    handOverRun: step(["run.claim"], ({ context, event }) =>
       context.active === null
         ? begin(context)
-        : effect(begin(context), { type: "reply", reply: { kind: "claimed", run: context.active } }),
+        : effect(begin({ ...context, active: { ...context.active, claimedBy: event.caller.stamp.id } }), {
+            type: "reply",
+            reply: { kind: "claimed", run: context.active },
+          }),
     ),
     failStart: step(STARTING, ({ context, event }) => {
       const verdict = context.active === null ? { ok: true as const } : runAuthority(context.active, event.facts);
@@ -735,7 +740,7 @@ export const conversationMachine = definition.createMachine({
               { target: "running", actions: "startRun", meta: { rule: "6, continuations" } },
             ],
             "run.claim": [
-              { guard: "callerMayNotAct", actions: "forbid", meta: { rule: "5, run_claim" } },
+              { guard: "callerMayNotClaim", actions: "forbid", meta: { rule: "5, run_claim" } },
               { guard: "isNotTheActiveRun", actions: "forbid", meta: { rule: "5, run_claim" } },
               { guard: "runnerIsACommand", actions: "forbid", meta: { rule: "10" } },
               { guard: "runMayNotStart", target: "idle", actions: "failStart", meta: { rule: "6, continuations" } },

@@ -66,7 +66,8 @@ export const GUARDS: { readonly [guard: string]: string } = {
   resetIsCurrent: "`expectedRevision` is the current revision",
   aRunWaits: "at least one run waits",
   isNotTheActiveRun: "the run named is not the active one",
-  callerMayNotAct: "the token is bound to another run",
+  callerMayNotClaim: "the token is bound to another run",
+  callerMayNotAct: "the run is another agent's",
   runnerIsACommand: "the service starts this conversation's runs itself",
   runMayNotStart:
     "the directory is another one, or the responder may no longer answer (a message: its sender was revoked)",

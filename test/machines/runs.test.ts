@@ -199,6 +199,31 @@ test("[5] another run than the active one, and with another run's token, is not 
   }
 });
 
+test("[5] only the attached agent that claimed a run reports on it and settles it", () => {
+  const state = after(attached(), send(), claim());
+  const other: typeof attachedAgent = { ...attachedAgent, stamp: { ...attachedAgent.stamp, id: "attached-2" } };
+  const rotated: typeof attachedAgent = { ...attachedAgent, stamp: { ...attachedAgent.stamp, generation: 2 } };
+  for (const move of [reportOf, settle]) {
+    const refused = taking(state, move({ caller: other }));
+    assert.equal(replyIn(refused), { kind: "fault", code: "forbidden" });
+    assert.not(refused.changed);
+    for (const caller of [attachedAgent, rotated, operator]) assert.ok(taking(state, move({ caller })).changed);
+  }
+  const ended = after(state, settle({ caller: attachedAgent, runId: activeRunId(state) }));
+  assert.equal(
+    replyIn(taking(ended, settle({ caller: attachedAgent, runId: activeRunId(state) }))),
+    { kind: "done" },
+    "repeated alike",
+  );
+});
+
+test("[5] nobody attached reports on or settles the run of a command", () => {
+  const state = after(conversation(), send(), begin());
+  for (const move of [reportOf, settle]) {
+    assert.equal(replyIn(taking(state, move({ caller: attachedAgent }))), { kind: "fault", code: "forbidden" });
+  }
+});
+
 test("[6] a claim looks at the run's facts as a start does", () => {
   const state = after(attached(), send());
   const decision = taking(state, claim({ facts: { workspaceIsSame: false, starter: "good" } }));

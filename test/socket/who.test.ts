@@ -16,6 +16,8 @@ const MANAGERS: readonly Who[] = ["operator", "captain"];
 const OWNERS: readonly Who[] = ["operator", "active"];
 const OPERATOR: readonly Who[] = ["operator"];
 const AGENTS: readonly Who[] = ["operator", "agent", "run"];
+/** An attached agent's credential is not the agent of a command's run. */
+const OF_THE_RUN: readonly Who[] = ["operator", "run"];
 
 /** Contract section 5's table, last column. Whoever is not listed is `forbidden`. */
 const TABLE: readonly (readonly [Method, readonly Who[], (conversationId: string, runId: string) => object])[] = [
@@ -32,7 +34,7 @@ const TABLE: readonly (readonly [Method, readonly Who[], (conversationId: string
   ["request_user_input", AGENTS, (conversationId) => ({ conversationId, ...CHOICE })],
   ["input_get", READERS, (conversationId) => ({ conversationId })],
   ["input_list", NO_AGENTS, () => ({})],
-  ["run_event", AGENTS, (_, runId) => ({ runId, event: { type: "activity", phase: "thinking" } })],
+  ["run_event", OF_THE_RUN, (_, runId) => ({ runId, event: { type: "activity", phase: "thinking" } })],
   ["run_cancel", OWNERS, () => ({ runId: NO_ID })],
   ["device_pair_begin", OPERATOR, () => ({ mode: "active" })],
   ["device_list", OPERATOR, () => ({})],
@@ -50,7 +52,7 @@ const TABLE: readonly (readonly [Method, readonly Who[], (conversationId: string
   // What ends the run comes last.
   ["run_claim", [], (_, runId) => ({ runId })],
   ["native_release", MANAGERS, (conversationId) => ({ conversationId })],
-  ["run_settle", AGENTS, (_, runId) => ({ runId, state: "completed" })],
+  ["run_settle", OF_THE_RUN, (_, runId) => ({ runId, state: "completed" })],
   ["native_claim", MANAGERS, (conversationId) => ({ conversationId, harness: "terminal" })],
 ];
 
@@ -96,6 +98,24 @@ test(
       }
     }
     assert.equal(wrong, []);
+  }),
+);
+
+test(
+  "[5] of two attached agents of one conversation, the one that claimed the run reports on it and settles it",
+  inWorld(async (world) => {
+    const { conversationId } = await world.conversation();
+    const mine = (await world.agent(conversationId)).client;
+    const other = (await world.agent(conversationId)).client;
+    const { runId } = await world.send(conversationId, "go");
+    const event = { type: "message", role: "agent", text: "working", streaming: false } as const;
+    await mine.ok("run_claim", { runId });
+    assert.is(await other.fault("run_event", { runId, event }), "forbidden");
+    assert.is(await other.fault("run_settle", { runId, state: "failed" }), "forbidden");
+    await mine.ok("run_event", { runId, event });
+    await mine.ok("run_settle", { runId, state: "completed" });
+    await mine.ok("run_settle", { runId, state: "completed" });
+    assert.is((await world.show(conversationId)).activeRun, null);
   }),
 );
 
