@@ -29,8 +29,15 @@ module.exports = {
       comment:
         "Clients know the service by its protocol. Only the commands in clients/cli/local/ run or inspect it here.",
       severity: "error",
-      from: { path: "^clients/", pathNot: "^clients/cli/local/" },
+      from: { path: "^clients/", pathNot: "^clients/(cli/local|device/chart)/" },
       to: { path: "^(server|machines|bench|scripts)/" },
+    },
+    {
+      name: "chart-page-shows-the-machine",
+      comment: "The page /chart shows the rules and so may read machines/, which run in a browser; it knows no server.",
+      severity: "error",
+      from: { path: "^clients/device/chart/" },
+      to: { path: "^(server|bench|scripts)/" },
     },
     {
       name: "local-commands-only-from-the-cli",

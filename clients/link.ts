@@ -3,6 +3,7 @@ import type { Answer, QuestionResult, Target } from "../protocol/question.js";
 import type { ConversationSnapshot, Inbox } from "../protocol/snapshot.js";
 import { socketAddress } from "./link/address.js";
 import { pauseBefore } from "./link/backoff.js";
+import { type ChartUpdate, ChartWatching } from "./link/chart.js";
 import { type Clock, systemClock } from "./link/clock.js";
 import { type Arguments, Connection, type Notice, type Outcome } from "./link/connection.js";
 import { LinkLost } from "./link/errors.js";
@@ -52,6 +53,12 @@ export interface ConversationWatch {
 
 export interface InboxWatch {
   readonly inbox: Inbox | undefined;
+  close(): void;
+}
+
+export interface ChartWatch {
+  /** Has the service look the facts up again. */
+  look(): void;
   close(): void;
 }
 
@@ -164,6 +171,13 @@ export class Link {
       },
       close: () => this.#unwatch(watching),
     };
+  }
+
+  /** Watches a conversation on the state chart until `close`. Operators only. One watch for each at a time. */
+  watchChart(conversationId: string, listener: (update: ChartUpdate) => void): ChartWatch {
+    const watching = new ChartWatching(this.#port(), conversationId, listener);
+    this.#watch(watching);
+    return { look: () => watching.look(), close: () => this.#unwatch(watching) };
   }
 
   /**

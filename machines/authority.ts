@@ -56,6 +56,8 @@ const CALLERS: {
     project_remove: operator,
     project_list: readers,
     project_membership: readers,
+    chart_subscribe: operator,
+    chart_unsubscribe: operator,
     service_status: readers,
   };
 })();
@@ -150,7 +152,7 @@ export function askingOwner(context: ConversationContext, caller: Caller): Crede
 
 /** Does everything the pending question was bound to still hold? The reason is why it is cancelled. Contract 6.6, 7. */
 export function questionContext(
-  open: OpenQuestion,
+  open: Pick<OpenQuestion, "question">,
   facts: QuestionFacts,
   at: string,
 ): Verdict<Extract<CancelReason, "workspace_replaced" | "owner_revoked" | "owner_context_lost" | "expired">> {

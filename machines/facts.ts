@@ -1,9 +1,9 @@
+import type { Standing } from "../protocol/chart.js";
 import type { RunEventBody } from "../protocol/events.js";
 import type { Answer, QuestionDraft } from "../protocol/question.js";
 import type { CredentialStamp } from "./context.js";
 
-/** How a credential stands now, looked up for this very use and never remembered. Contract section 2. */
-export type Standing = "good" | "read_only" | "rotated" | "expired" | "revoked";
+export type { Standing };
 
 /** Who calls, as the shell has just looked it up. */
 export interface Caller {

@@ -14,6 +14,7 @@ import type {
   Title,
   Uuid,
 } from "./bounds.js";
+import type { ChartFacts, ChartStates, ChartStep } from "./chart.js";
 import type { ConversationEvent, RunEventBody } from "./events.js";
 import type { Answer, QuestionDraft, QuestionResult, Target } from "./question.js";
 import type { ConversationSnapshot, Inbox, Scope } from "./snapshot.js";
@@ -237,6 +238,13 @@ export interface Operations {
   };
   project_membership: { params: Versioned & { readonly path: Path }; result: WorkspaceFacts };
 
+  /** Follows a conversation on the state chart; asked again, it looks the facts up again. Changes nothing. */
+  chart_subscribe: {
+    params: InConversation;
+    result: { readonly states: ChartStates; readonly version: Counter; readonly facts: ChartFacts };
+  };
+  chart_unsubscribe: { params: InConversation; result: Empty };
+
   service_status: { params: Versioned; result: ServiceStatus };
 }
 
@@ -257,6 +265,22 @@ export interface Notifications {
     readonly patch: { readonly [member: string]: unknown };
   };
   conversation_event: { readonly event: ConversationEvent };
+  /** What one event did on the state chart, told after its commit; refusals too, which commit nothing. */
+  chart_transition: {
+    readonly conversationId: Id;
+    /** After the event; where `changed` is false, as before it. */
+    readonly version: Counter;
+    readonly at: Timestamp;
+    /** The type of the machine's event. */
+    readonly event: string;
+    readonly steps: readonly ChartStep[];
+    readonly changed: boolean;
+    readonly refused: boolean;
+    /** Why it was refused. */
+    readonly reason?: Reason;
+    /** So many before this one were not told, since this client read too slowly. */
+    readonly missed?: Counter;
+  };
   /** The subscriber read so slowly that events left the retained history: those before `retainedFrom` are missing. */
   conversation_gap: { readonly conversationId: Id; readonly retainedFrom: Cursor };
   /** The credential of this connection is no longer good: every subscription has ended. */

@@ -40,6 +40,8 @@ const paramsValidators: { readonly [M in Method]: Validator<Params<M>> } = {
   project_remove: typia.createValidateEquals<Params<"project_remove">>(),
   project_list: typia.createValidateEquals<Params<"project_list">>(),
   project_membership: typia.createValidateEquals<Params<"project_membership">>(),
+  chart_subscribe: typia.createValidateEquals<Params<"chart_subscribe">>(),
+  chart_unsubscribe: typia.createValidateEquals<Params<"chart_unsubscribe">>(),
   service_status: typia.createValidateEquals<Params<"service_status">>(),
 };
 

@@ -41,10 +41,13 @@ const resultValidators: { readonly [M in Method]: Validator<Result<M>> } = {
   project_remove: typia.createValidateEquals<Result<"project_remove">>(),
   project_list: typia.createValidateEquals<Result<"project_list">>(),
   project_membership: typia.createValidateEquals<Result<"project_membership">>(),
+  chart_subscribe: typia.createValidateEquals<Result<"chart_subscribe">>(),
+  chart_unsubscribe: typia.createValidateEquals<Result<"chart_unsubscribe">>(),
   service_status: typia.createValidateEquals<Result<"service_status">>(),
 };
 
 const notificationValidators: { readonly [N in NotificationName]: Validator<Notifications[N]> } = {
+  chart_transition: typia.createValidateEquals<Notifications["chart_transition"]>(),
   conversation_delta: typia.createValidateEquals<Notifications["conversation_delta"]>(),
   conversation_event: typia.createValidateEquals<Notifications["conversation_event"]>(),
   conversation_gap: typia.createValidateEquals<Notifications["conversation_gap"]>(),

@@ -1,5 +1,5 @@
-// Makes the device page: dist/clients/device/public/, every file that the service serves, and files.json, which says
-// how. Its input is what tspc has emitted, where typia's validators are compiled already.
+// Makes the device page and the chart page: dist/clients/device/public/, every file that the service serves, and
+// files.json, which says how. Its input is what tspc has emitted, where typia's validators are compiled already.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -37,18 +37,19 @@ const add = (path, content, type, isForever = false) => {
   files.push({ path, content: Buffer.from(content), type, isForever });
 };
 
-const script = await bundled(join(compiled, "main.js"));
-const style = await bundled(join(source, "page.css"));
-const scriptPath = `/assets/page.${digest(script)}.js`;
-const stylePath = `/assets/page.${digest(style)}.css`;
+/** A page with its script and its style, whose names change with their content. */
+async function addPage(path, name, { script: scriptEntry, style: styleEntry, html }) {
+  const script = await bundled(join(compiled, scriptEntry));
+  const style = await bundled(join(source, styleEntry));
+  const scriptPath = `/assets/${name}.${digest(script)}.js`;
+  const stylePath = `/assets/${name}.${digest(style)}.css`;
+  const text = readFileSync(join(source, html), "utf8");
+  add(path, text.replace("{{script}}", scriptPath).replace("{{style}}", stylePath), "text/html; charset=utf-8");
+  add(scriptPath, script, "text/javascript; charset=utf-8", true);
+  add(stylePath, style, "text/css; charset=utf-8", true);
+}
 
-add(
-  "/",
-  readFileSync(join(source, "page.html"), "utf8").replace("{{script}}", scriptPath).replace("{{style}}", stylePath),
-  "text/html; charset=utf-8",
-);
-add(scriptPath, script, "text/javascript; charset=utf-8", true);
-add(stylePath, style, "text/css; charset=utf-8", true);
+await addPage("/", "page", { script: "main.js", style: "page.css", html: "page.html" });
 add("/icon.svg", svgIcon(), "image/svg+xml");
 add("/icon-180.png", pngIcon(180, { corner: 0 }), "image/png");
 add("/icon-192.png", pngIcon(192), "image/png");
@@ -87,9 +88,12 @@ add(
   "text/javascript; charset=utf-8",
 );
 
+// for operators, who have a network: no part of what a phone keeps
+await addPage("/chart", "chart", { script: "chart/main.js", style: "chart/chart.css", html: "chart/page.html" });
+
 rmSync(target, { recursive: true, force: true });
 const list = files.map(({ path, content, type, isForever }) => {
-  const file = path === "/" ? "index.html" : path.slice(1);
+  const file = { "/": "index.html", "/chart": "chart.html" }[path] ?? path.slice(1);
   mkdirSync(dirname(join(target, file)), { recursive: true });
   writeFileSync(join(target, file), content);
   return { path, file, type, isForever };

@@ -87,7 +87,7 @@ export class Connection {
   review(): void {
     if (this.#presented === null || this.#isGood()) return;
     const { standing } = this.#service.principals.caller(this.#presented);
-    const followed = this.#subscriber.conversations.size > 0 || this.#subscriber.inbox !== null;
+    const followed = this.#subscriber.followsSomething;
     this.#service.disconnect(this.#subscriber);
     if (followed)
       this.#channel.send(JSON.stringify({ jsonrpc: "2.0", method: "credential_ended", params: { standing } }));

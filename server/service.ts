@@ -1,15 +1,17 @@
 import { answerAuthority, mayCall, mayRead } from "../machines/authority.js";
 import type { ConversationContext, CredentialStamp } from "../machines/context.js";
 import { cursorOf } from "../machines/context.js";
-import type { ConversationState } from "../machines/decide.js";
-import type { AskFacts, Caller, ConversationEvent, QuestionFacts, RunFacts } from "../machines/facts.js";
+import { type ConversationState, decide } from "../machines/decide.js";
+import type { AskFacts, Caller, ConversationEvent, QuestionFacts, RunFacts, Standing } from "../machines/facts.js";
 import { questionResult } from "../machines/views.js";
 import { BOUNDS } from "../protocol/bounds.js";
+import type { ChartCredential, ChartFacts } from "../protocol/chart.js";
 import type { ConversationEvent as StoredEvent } from "../protocol/events.js";
 import type { Method, Params, Result, WorkspaceFacts } from "../protocol/operations.js";
 import type { Question, QuestionResult } from "../protocol/question.js";
 import { checkEvent } from "../protocol/results.js";
 import type { ConversationSnapshot } from "../protocol/snapshot.js";
+import { ChartFollower, Charts } from "./charts.js";
 import {
   type Answered,
   type Committed,
@@ -100,10 +102,16 @@ export interface Call {
 export class Subscriber {
   readonly outlet: Outlet;
   readonly conversations = new Map<string, { readonly follower: ConversationFollower; readonly end: () => void }>();
+  /** What ends each view on the chart, by conversation. */
+  readonly charts = new Map<string, () => void>();
   inbox: InboxFollower | null = null;
 
   constructor(outlet: Outlet) {
     this.outlet = outlet;
+  }
+
+  get followsSomething(): boolean {
+    return this.conversations.size > 0 || this.charts.size > 0 || this.inbox !== null;
   }
 }
 
@@ -143,6 +151,7 @@ export class Service {
   readonly #workspaces: Workspaces;
   readonly #conversations: Conversations;
   readonly #runs: Runs;
+  readonly #charts = new Charts();
   readonly #followers = new Map<string, Set<ConversationFollower>>();
   readonly #active = new Set<string>();
   readonly #unrecovered = new Set<string>();
@@ -187,6 +196,7 @@ export class Service {
       keptInMemory: options.keptInMemory ?? KEPT_IN_MEMORY,
       unrecovered: this.#unrecovered,
       committed: (change) => this.#committed(change),
+      decided: (decided) => this.#charts.decided(decided),
       perform: (conversationId, effect, state) => this.#perform(conversationId, effect, state),
       storeIsBack: () => this.keeper.isBack(),
       reading: (read) => this.keeper.reading(read),
@@ -300,6 +310,8 @@ export class Service {
   disconnect(subscriber: Subscriber): void {
     for (const { end } of subscriber.conversations.values()) end();
     subscriber.conversations.clear();
+    for (const end of subscriber.charts.values()) end();
+    subscriber.charts.clear();
     if (subscriber.inbox !== null) this.pending.remove(subscriber.inbox);
     subscriber.inbox = null;
   }
@@ -731,6 +743,29 @@ export class Service {
 
     project_membership: ({ path }) => this.#facts(path),
 
+    chart_subscribe: ({ conversationId }, { subscriber, afterReply }) =>
+      this.#conversations.use(conversationId, async (conversation) => {
+        const facts = await this.#chartFacts(await conversation.state());
+        if (!subscriber.charts.has(conversationId)) {
+          const follower = new ChartFollower(subscriber.outlet);
+          const release = this.#conversations.hold(conversationId);
+          const end = this.#charts.follow(conversationId, follower);
+          subscriber.charts.set(conversationId, () => {
+            end();
+            release();
+          });
+          afterReply(() => follower.begin());
+        }
+        const { value, context } = conversation.current;
+        return { states: value, version: context.version, facts };
+      }),
+
+    chart_unsubscribe: ({ conversationId }, { subscriber }) => {
+      subscriber.charts.get(conversationId)?.();
+      subscriber.charts.delete(conversationId);
+      return {};
+    },
+
     service_status: async () => {
       const { report, state, commits } = this.#store.status();
       return {
@@ -793,8 +828,12 @@ export class Service {
     call: Call,
     event: (caller: Caller, facts: QuestionFacts) => ConversationEvent,
   ): Promise<QuestionResult> {
-    const verdict = answerAuthority(this.principals.caller(call.presented));
-    if (!verdict.ok) return Promise.resolve({ status: "refused", conversationId, reason: verdict.reason });
+    const refused = this.principals.caller(call.presented);
+    const verdict = answerAuthority(refused);
+    if (!verdict.ok) {
+      if (this.#charts.isWatched(conversationId)) void this.#showRefusal(conversationId, event(refused, NO_FACTS));
+      return Promise.resolve({ status: "refused", conversationId, reason: verdict.reason });
+    }
     return this.#question(conversationId, async (state) => {
       const workspaceIsSame = await this.#workspaceIsSame(state);
       // From here to the fence in one go, after the slow fact: the fence covers exactly what was looked up.
@@ -804,6 +843,23 @@ export class Service {
         fence: this.principals.fence([caller.stamp, ...stampsOf(state)]),
       };
     });
+  }
+
+  /** Who may not answer is refused before anything is read; an operator at the chart sees it all the same. */
+  #showRefusal(conversationId: string, event: ConversationEvent): Promise<void> {
+    return this.#conversations
+      .use(conversationId, ({ current }) =>
+        this.#charts.decided({ conversationId, before: current, event, decision: decide(current, event) }),
+      )
+      .catch((error: unknown) => this.#log.error({ conversationId, error: String(error) }, "a refusal was not shown"));
+  }
+
+  async #chartFacts(state: ConversationState): Promise<ChartFacts> {
+    const { workspaceIsSame, owner, asker } = this.#questionFacts(state, await this.#workspaceIsSame(state));
+    const { open } = state.context;
+    const named = (stamp: CredentialStamp | null | undefined, standing: Standing): ChartCredential | null =>
+      stamp ? { kind: stamp.kind, id: stamp.id, standing } : null;
+    return { at: this.#now(), workspaceIsSame, owner: named(open?.owner, owner), asker: named(open?.asker, asker) };
   }
 
   #questionFacts(state: ConversationState, workspaceIsSame: boolean): QuestionFacts {
@@ -1038,6 +1094,9 @@ export class Service {
     });
   }
 }
+
+/** Where the caller is refused no fact is looked at. Contract 6.1. */
+const NO_FACTS: QuestionFacts = { workspaceIsSame: true, owner: "good", asker: "good" };
 
 export interface Recovered {
   readonly conversationId: string;

@@ -2,11 +2,9 @@ import { safeText } from "../text.js";
 import type { Element as View, Node as ViewNode } from "./html.js";
 import type { Message } from "./message.js";
 
-type Dispatch = (message: Message) => void;
-
 /** What an element was last drawn from, and the listeners it has. */
-interface Drawn {
-  view: View;
+interface Drawn<M> {
+  view: View<M>;
   readonly heard: Set<string>;
 }
 
@@ -16,10 +14,13 @@ const SVG = "http://www.w3.org/2000/svg";
  * Draws views into `root`: a patch of what is there, so that focus, scroll and a text being composed stay. Text goes
  * through `safeText` and becomes text nodes and attributes, never markup.
  */
-export function painter(root: Element, dispatch: Dispatch): (views: readonly ViewNode[]) => void {
-  const drawn = new WeakMap<Node, Drawn>();
+export function painter<M = Message>(
+  root: Element,
+  dispatch: (message: M) => void,
+): (views: readonly ViewNode<M>[]) => void {
+  const drawn = new WeakMap<Node, Drawn<M>>();
 
-  function create(view: ViewNode, parent: Element): Node {
+  function create(view: ViewNode<M>, parent: Element): Node {
     if (typeof view === "string") return document.createTextNode(safeText(view));
     const isSvg = view.tag === "svg" || (parent.namespaceURI === SVG && parent.tagName !== "foreignObject");
     const element = isSvg ? document.createElementNS(SVG, view.tag) : document.createElement(view.tag);
@@ -28,13 +29,13 @@ export function painter(root: Element, dispatch: Dispatch): (views: readonly Vie
     return element;
   }
 
-  function fits(node: Node, view: ViewNode): boolean {
+  function fits(node: Node, view: ViewNode<M>): boolean {
     if (typeof view === "string") return node.nodeType === Node.TEXT_NODE;
     const before = drawn.get(node)?.view;
     return before !== undefined && before.tag === view.tag && before.key === view.key;
   }
 
-  function patch(element: Element, view: View): void {
+  function patch(element: Element, view: View<M>): void {
     const was = drawn.get(element);
     if (was === undefined) return;
     const before = was.view.attributes;
@@ -55,7 +56,7 @@ export function painter(root: Element, dispatch: Dispatch): (views: readonly Vie
     children(element, view.children);
   }
 
-  function children(parent: Element, views: readonly ViewNode[]): void {
+  function children(parent: Element, views: readonly ViewNode<M>[]): void {
     const keyed = new Map<string, Node>();
     for (const node of parent.childNodes) {
       const key = drawn.get(node)?.view.key;
@@ -82,7 +83,7 @@ export function painter(root: Element, dispatch: Dispatch): (views: readonly Vie
     return key === undefined || !wanted.has(key);
   }
 
-  function update(node: Node, view: ViewNode): void {
+  function update(node: Node, view: ViewNode<M>): void {
     if (typeof view === "string") {
       const text = safeText(view);
       if (node.nodeValue !== text) node.nodeValue = text;
@@ -99,7 +100,9 @@ function removed(node: ChildNode): ChildNode | null {
 }
 
 const textOf = (element: Element): string =>
-  element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement ? element.value : "";
+  element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement
+    ? element.value
+    : "";
 
 /** Attributes whose text may come from the service; the rest are this page's own words. */
 const SHOWN = new Set(["aria-label", "title", "placeholder"]);

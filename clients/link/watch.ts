@@ -119,6 +119,7 @@ export class ConversationWatching implements Watching {
       case "conversation_gap":
         if (notice.params.conversationId === this.#conversationId) this.#gap(notice.params.retainedFrom);
         return;
+      case "chart_transition":
       case "credential_ended":
       case "inbox_delta":
         return;

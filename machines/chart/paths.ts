@@ -4,8 +4,9 @@ import { conversationMachine } from "../conversation.js";
 import { type ConversationState, type Decision, decide } from "../decide.js";
 import type { Effect } from "../effects.js";
 import type { ConversationEvent } from "../facts.js";
-import { ALWAYS, type ChartRegion, type ChartTransition, idOfDefinition, readChart } from "./model.js";
+import { type ChartRegion, type ChartTransition, readChart } from "./model.js";
 import { BEGINNINGS, type Beginning, type Move } from "./moves.js";
+import { idsTakenBy, TAKE_NEXT } from "./taken.js";
 
 /** The shortest ways through the machine, found by running it: to every state, transition, guard's side and reason. */
 export interface Exploration {
@@ -118,20 +119,17 @@ function note(
   found: Found,
 ): void {
   const decision = decide(state, event);
-  const selected = conversationMachine.getTransitionData(state, event).map(idOfDefinition);
-  const always = `turn.idle ${ALWAYS} 1`;
-  const tookNext = decision.effects.some(({ type }) => type === "recheck");
-  const taken = tookNext ? [...selected, always] : selected;
+  const taken = idsTakenBy(state, event, decision);
   const way: Way = { beginning: before.beginning, steps: [...before.steps, label], taken, changed: decision.changed };
 
   for (const id of taken) keepShorter(found.transitions, id, way);
   for (const id of [...idsOf(state), ...REGIONS]) {
     for (const each of transitionsOf(id, event.type)) {
-      if (selected.includes(each.id)) break;
+      if (taken.includes(each.id)) break;
       if (each.guard !== null) keepShorter(found.passedOver, each.id, way);
     }
   }
-  if (decision.next.value.turn === "idle" && decision.changed) keepShorter(found.passedOver, always, way);
+  if (decision.next.value.turn === "idle" && decision.changed) keepShorter(found.passedOver, TAKE_NEXT, way);
   for (const reason of reasonsIn(state, decision)) keepShorter(found.reasons, reason, way);
 }
 

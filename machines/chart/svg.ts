@@ -25,6 +25,13 @@ export function svg(marks: Marks = NO_MARKS, chart: readonly ChartRegion[] = rea
   ].join("\n");
 }
 
+/** One region as an SVG of its own, without a style: for a page that has its own, by the same classes. */
+export function regionSvg(region: ChartRegion, marks: Marks = NO_MARKS): string {
+  const { markup, bottom } = drawRegion(region, MARGIN, marks);
+  const height = bottom + LINE;
+  return `<svg class="chart" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="State chart: ${escaped(region.name)}">${markup}</svg>`;
+}
+
 const WIDTH = 900;
 const MARGIN = 16;
 const LINE = 17;
@@ -125,8 +132,9 @@ const drawList = (
 
 function drawTransition(transition: ChartTransition, top: number, left: number, marks: Marks): string {
   const { id, event, place, guard, effect, rule } = transition;
-  const lit = marks.transitions.has(id)
-    ? `<rect class="lit" x="${left - 4}" y="${top + 1}" width="${RIGHT - left + 8}" height="${LINE - 1}" rx="3"/>`
+  const light = marks.taken?.has(id) ? "took" : marks.transitions.has(id) ? "lit" : undefined;
+  const lit = light
+    ? `<rect class="${light}" x="${left - 4}" y="${top + 1}" width="${RIGHT - left + 8}" height="${LINE - 1}" rx="3"/>`
     : "";
   const condition = guard === null ? "" : ` [${inWords(guard)}]`;
   const consequence = effect === null ? "" : ` / ${inWords(effect)}`;
@@ -162,7 +170,7 @@ function placeBoxes(states: readonly ChartState[], top: number, bottom: number):
 
 const drawBox = ({ state, top }: Box, marks: Marks): string =>
   [
-    `<g${marks.states.has(state.id) ? ' class="now"' : ""}>`,
+    `<g${marks.states.has(state.id) ? ' class="now"' : marks.maybe?.has(state.id) ? ' class="maybe"' : ""}>`,
     `<rect class="box" x="${MARGIN}" y="${top}" width="${BOX_WIDTH}" height="${BOX_HEIGHT}" rx="8"><title>${escaped(state.description)}</title></rect>`,
     text(MARGIN + BOX_WIDTH / 2, top + 18, "name", state.name),
     `<text class="quiet" x="${MARGIN + BOX_WIDTH / 2}" y="${top + 33}" text-anchor="middle">${escaped(state.rule)}</text>`,

@@ -4,6 +4,7 @@ import type { ConversationEvent } from "../../machines/facts.js";
 import { snapshotOf } from "../../machines/views.js";
 import type { ConversationEvent as StoredEvent } from "../../protocol/events.js";
 import type { ConversationSnapshot } from "../../protocol/snapshot.js";
+import type { Decided } from "../charts.js";
 import { type Environment, timestamp } from "../environment.js";
 import { Fault } from "../fault.js";
 import type { Compare, Store } from "../store/port.js";
@@ -46,6 +47,8 @@ export interface ConversationHost {
   readonly unrecovered: Set<string>;
   /** Told after each commit. */
   committed(change: Committed): void;
+  /** Told of every decision: after its commit, or at once where there is nothing to commit. */
+  decided(decided: Decided): void;
   /** Performs an effect of a change that led to `state`. After the commit. */
   perform(conversationId: string, effect: Performed, state: ConversationState): void;
   /** Brings a faulted store back; false while it cannot be had. */
@@ -132,7 +135,15 @@ export class Conversation {
     for (let tries = 0; tries < FENCE_TRIES; tries += 1) {
       const prepared = await prepare(this.#loaded.state);
       const decision = decide(this.#loaded.state, prepared.event);
-      if (!decision.changed) return answered(decision, this.#loaded.state);
+      if (!decision.changed) {
+        this.#host.decided({
+          conversationId: this.id,
+          before: this.#loaded.state,
+          event: prepared.event,
+          decision,
+        });
+        return answered(decision, this.#loaded.state);
+      }
       const committed = await this.#commit(decision, prepared);
       if (committed === "again") continue;
       const result = answered(decision, this.#loaded.state);
@@ -180,12 +191,12 @@ export class Conversation {
       event,
       events: eventsOf(decision.effects),
     });
-    if (!withEffects) return;
-    for (const effect of decision.effects) {
+    for (const effect of withEffects ? decision.effects : []) {
       if (effect.type === "recheck" || effect.type === "start" || effect.type === "stop") {
         this.#host.perform(this.id, effect, reached.state);
       }
     }
+    this.#host.decided({ conversationId: this.id, before, event, decision });
   }
 
   /**

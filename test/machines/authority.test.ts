@@ -46,6 +46,8 @@ const TABLE: { readonly [M in Exclude<Method, "authenticate" | "device_pair_comp
   project_remove: "O    ",
   project_list: "OARCG",
   project_membership: "OARCG",
+  chart_subscribe: "O    ",
+  chart_unsubscribe: "O    ",
   service_status: "OARCG",
 };
 

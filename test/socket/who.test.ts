@@ -48,6 +48,8 @@ const TABLE: readonly (readonly [Method, readonly Who[], (conversationId: string
   ["project_remove", OPERATOR, () => ({ projectId: NO_ID })],
   ["project_list", ALL_READERS, () => ({})],
   ["project_membership", ALL_READERS, () => ({ path: "/" })],
+  ["chart_subscribe", OPERATOR, (conversationId) => ({ conversationId })],
+  ["chart_unsubscribe", OPERATOR, (conversationId) => ({ conversationId })],
   ["service_status", ALL_READERS, () => ({})],
   // What ends the run comes last.
   ["run_claim", [], (_, runId) => ({ runId })],

@@ -1,4 +1,5 @@
-import { type Element, h } from "../html.js";
+import { type Element, element, h } from "../html.js";
+import type { Message } from "../message.js";
 
 const PATHS = {
   inbox:
@@ -26,14 +27,14 @@ export function icon(name: keyof typeof PATHS): Element {
 }
 
 /** The mark: a question's bubble with the answer's tick in it. */
-export function mark(): Element {
-  return h(
+export function mark<M = Message>(): Element<M> {
+  return element<M>(
     "svg",
     { class: "mark", viewBox: "0 0 24 24", "aria-hidden": "true", focusable: "false" },
-    h("path", {
+    element<M>("path", {
       class: "mark-bubble",
       d: "M6 2.5h12A3.5 3.5 0 0 1 21.5 6v8.5A3.5 3.5 0 0 1 18 18h-6.5L7 22v-4H6a3.5 3.5 0 0 1-3.5-3.5V6A3.5 3.5 0 0 1 6 2.5Z",
     }),
-    h("path", { class: "mark-tick", d: "M7.6 10.4l3.1 3.1 5.9-6.2" }),
+    element<M>("path", { class: "mark-tick", d: "M7.6 10.4l3.1 3.1 5.9-6.2" }),
   );
 }
