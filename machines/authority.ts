@@ -152,7 +152,7 @@ export function askingOwner(context: ConversationContext, caller: Caller): Crede
 
 /** Does everything the pending question was bound to still hold? The reason is why it is cancelled. Contract 6.6, 7. */
 export function questionContext(
-  open: Pick<OpenQuestion, "question">,
+  open: { readonly question: Pick<OpenQuestion["question"], "expiresAt"> },
   facts: QuestionFacts,
   at: string,
 ): Verdict<Extract<CancelReason, "workspace_replaced" | "owner_revoked" | "owner_context_lost" | "expired">> {

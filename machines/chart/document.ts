@@ -1,6 +1,6 @@
-import { answerAuthority } from "../authority.js";
+import { answerAuthority, questionContext } from "../authority.js";
 import type { CredentialStamp } from "../context.js";
-import type { Standing } from "../facts.js";
+import type { QuestionFacts, Standing } from "../facts.js";
 import { arrowsIn } from "./mermaid.js";
 import { allTransitions, type ChartRegion, type ChartTransition, inWords, readChart } from "./model.js";
 import { type Exploration, explore, type Way } from "./paths.js";
@@ -54,17 +54,19 @@ A conversation is in one state of each of three regions at once: who drives it (
 stands (**question**), and whether a run is on (**turn**). An event is tried in every region. In a state, the guards
 of an event are tried from 1 upwards, and the first that holds decides; where none is needed the table says
 "otherwise". What is decided is stored as a whole, in one synced commit, and only then is anything said or started. A
-transition that stays and only says something stores nothing at all.
+transition that stays and only says something stores nothing at all. \`always\` needs no event: it is taken as soon as its
+guard holds, in the same commit.
 
 ![The state chart, with every transition](statechart.svg)
 
 \`clankie chart --format svg\` draws this figure, and \`--conversation ID\` marks where a
-conversation is. Credentials, directory and time are looked up for each event and come with it; the machine remembers
-none of them.`;
+conversation is. The page \`/chart\` of a running service, for its operator, shows a conversation move on it. Credentials,
+directory and time are looked up for each event and come with it; the machine remembers none of them.`;
 
 const DEATH = `An answer is stored in one commit: the receipt (\`submitted\`, with answer, responder and time), the continuation's run
 in state \`accepted\`, both events and revision + 1 [6.9]. The caller is told \`resolved\` only after it, and the
-continuation is looked at again before it starts [6, continuations].
+continuation is looked at again before it starts [6, continuations]. The commit is there as a whole or not at all, whenever
+the process dies: while it was being written, one of the first two rows holds.
 
 | the process dies | what is found at the next start | what the responder sees |
 | --- | --- | --- |
@@ -93,6 +95,7 @@ function whoMayAnswer(): string {
   const rows = KINDS.map((kind) => [
     kind,
     ...STANDINGS.map((standing) => {
+      if (standing === "read_only" && kind !== "device") return "–";
       const verdict = answerAuthority({ stamp: { kind, id: kind, generation: 1 }, standing });
       return verdict.ok ? "**yes**" : `\`${verdict.reason}\``;
     }),
@@ -101,7 +104,11 @@ function whoMayAnswer(): string {
 particular. The credential is looked up at this very request [6.1]. A captain, an agent, a room message or any claim
 inside a payload never gives authority [2]. By how the credential stands:
 
-${table(["principal", "good", "read-only", "rotated", "expired", "revoked"], rows)}`;
+${table(["principal", "good", "read-only", "rotated", "expired", "revoked"], rows)}
+
+Only devices are read-only. This is the first check; the others follow in the order of the table of \`question: pending\`
+below. There is something to answer only in a workspace conversation that the service drives: global, room, side and seat
+conversations have no questions, and a native takeover cancels the pending one [6.6, 7].`;
 }
 
 // What cancels.
@@ -112,7 +119,7 @@ function whatCancels(transitions: readonly ChartTransition[], found: Exploration
     .map((each) => [
       reasonsOf(each, found).map(code).join(", "),
       `\`${each.event}\``,
-      condition(each),
+      whenIn(each),
       meaning(each.event),
       `[${each.rule}]`,
     ]);
@@ -120,10 +127,48 @@ function whatCancels(transitions: readonly ChartTransition[], found: Exploration
 passing time is noticed at the next use only. What an answered question started may still fail or be cancelled, but its
 receipt stays \`submitted\`.
 
-${table(["stored reason", "event", "where", "that is", "section"], rows)}`;
+${table(["stored reason", "event", "where", "that is", "section"], rows)}
+
+The context of a question is lost for one of four reasons. Where more than one holds, the first of them is stored [6.6, 7]:
+
+${table(
+  ["stored reason", "what is lost"],
+  LOST.map(([words, facts, at]) => [code(reasonOfLoss(facts, at)), words]),
+)}`;
 }
 
-const LOST_CONTEXT = ["workspace_replaced", "owner_revoked", "owner_context_lost", "expired"];
+/** A guard, or which ones do not stand in the way. */
+function whenIn({ guard, place }: ChartTransition): string {
+  if (guard !== null) return inWords(guard);
+  return place === 1 ? "always" : `none of its guards 1 to ${place - 1} holds`;
+}
+
+const HELD: QuestionFacts = { workspaceIsSame: true, owner: "good", asker: "good" };
+const DUE = "2026-01-01T00:00:00.000Z";
+
+/** In the order in which they are looked at; what each is called is the rule's to say. */
+const LOST: ReadonlyArray<readonly [words: string, facts: QuestionFacts, at: string]> = [
+  ["the bound directory is gone, moved, or another one", { ...HELD, workspaceIsSame: false, owner: "revoked" }, DUE],
+  [
+    "the credential or device under which the asking turn was started, or the asking agent's own, was revoked",
+    { ...HELD, owner: "rotated", asker: "revoked" },
+    DUE,
+  ],
+  [
+    "the credential under which the asking turn was started was rotated or has expired",
+    { ...HELD, owner: "expired" },
+    DUE,
+  ],
+  ["the question is past its `expiresAt`, where its asker set one", HELD, DUE],
+];
+
+function reasonOfLoss(facts: QuestionFacts, at: string): string {
+  const verdict = questionContext({ question: { expiresAt: DUE } }, facts, at);
+  if (verdict.ok) throw new Error("a context was said to be lost that holds");
+  return verdict.reason;
+}
+
+const LOST_CONTEXT: readonly string[] = LOST.map(([, facts, at]) => reasonOfLoss(facts, at));
 
 /** What a transition stores as the reason; where it depends on what was lost, all that it can be. */
 function reasonsOf({ id, guard }: ChartTransition, found: Exploration): readonly string[] {
