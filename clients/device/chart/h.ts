@@ -1,7 +1,6 @@
-import { type Child as AnyChild, type Element as AnyElement, element } from "../html.js";
+import { type Element as AnyElement, element } from "../html.js";
 import type { Message } from "./message.js";
 
 /** The chart page's elements: the device page's, with this page's messages. */
 export const h = element<Message>;
 export type View = AnyElement<Message>;
-export type Child = AnyChild<Message>;
