@@ -140,7 +140,7 @@ ${table(
 /** A guard, or which ones do not stand in the way. */
 function whenIn({ guard, place }: ChartTransition): string {
   if (guard !== null) return inWords(guard);
-  return place === 1 ? "always" : `none of its guards 1 to ${place - 1} holds`;
+  return place === 1 ? "whenever it happens" : `none of its guards 1 to ${place - 1} holds`;
 }
 
 const HELD: QuestionFacts = { workspaceIsSame: true, owner: "good", asker: "good" };
