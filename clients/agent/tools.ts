@@ -2,7 +2,7 @@ import type { Tool } from "@modelcontextprotocol/sdk/types.js";
 import { BOUNDS } from "../../protocol/bounds.js";
 
 /** The longest time, in seconds, for which a tool call is held; well below the minute after which clients give up. */
-export const MOST_WAIT_SECONDS = 50;
+const MOST_WAIT_SECONDS = 50;
 
 /*
  * What the tools are to a model. The schemas are flat and use only type, properties, required, enum, minItems, maxItems,
