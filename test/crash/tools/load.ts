@@ -44,10 +44,16 @@ interface Acknowledged {
   readonly requestId: string;
   readonly answer: string;
   readonly runId: string;
+  /** In which life of the service. */
+  readonly life: number;
 }
 
-/** Receipts that a conversation certainly still has. */
-const KEPT = 24;
+/**
+ * A conversation keeps 32 receipts, and each life cancels one question more: the newest answers of the newest lives are
+ * certainly still there.
+ */
+const KEPT = 16;
+const KEPT_LIVES = 5;
 
 /** A small generator of numbers in [0, 1) that a seed repeats. */
 function randomOf(seed: number): () => number {
@@ -92,7 +98,11 @@ export async function crashLoop(options: CrashLoop): Promise<CrashReport> {
       const operator = await Client.open(service.url, service.operatorToken, `operator#${life}`, recorder);
       const second = await Client.open(service.url, service.operatorToken, `second#${life}`, recorder);
       try {
-        await readBack(operator, known, report);
+        await readBack(
+          operator,
+          known.filter((each) => each.life >= life - KEPT_LIVES),
+          report,
+        );
         for (const conversationId of ids)
           await operator.call("conversation_subscribe", { conversationId, events: true });
       } catch (error) {
@@ -105,7 +115,7 @@ export async function crashLoop(options: CrashLoop): Promise<CrashReport> {
         break;
       }
       const owners = Array.from({ length: conversations }, (_, index) =>
-        own(index, { operator, second, ids, known, report, random, workspace, pipe: agents.pipe }),
+        own(index, { life, operator, second, ids, known, report, random, workspace, pipe: agents.pipe }),
       );
       await endLife(service, random);
       await service.kill();
@@ -140,6 +150,7 @@ async function killAtRandom(service: ServiceProcess, random: () => number): Prom
 }
 
 interface Owner {
+  readonly life: number;
   readonly operator: Client;
   readonly second: Client;
   readonly ids: string[];
@@ -186,7 +197,11 @@ async function own(index: number, owner: Owner): Promise<void> {
 }
 
 /** Answers, at times twice at once from two clients, or with something else at the same moment. */
-async function answer(target: Target, text: string, { operator, second, known, report, random }: Owner): Promise<void> {
+async function answer(
+  target: Target,
+  text: string,
+  { life, operator, second, known, report, random }: Owner,
+): Promise<void> {
   const other = random() < 0.2 ? `${text} or not` : text;
   const sent = [
     operator.call("input_answer", { ...target, answer: { kind: "text", text } }),
@@ -203,7 +218,7 @@ async function answer(target: Target, text: string, { operator, second, known, r
     const { conversationId, requestId } = target;
     if (known.some((each) => each.requestId === requestId)) continue;
     report.acknowledged += 1;
-    known.push({ conversationId, requestId, answer: question.answer.text, runId: question.continuation.runId });
+    known.push({ conversationId, requestId, answer: question.answer.text, runId: question.continuation.runId, life });
   }
   const failed = outcomes.find((outcome) => outcome.status === "rejected");
   if (failed?.status === "rejected") throw failed.reason;
