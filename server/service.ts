@@ -154,6 +154,8 @@ export class Service {
   readonly #charts = new Charts();
   readonly #followers = new Map<string, Set<ConversationFollower>>();
   readonly #active = new Set<string>();
+  /** Conversations with an active run, whoever's: a command's or an attached agent's. */
+  readonly #inTurn = new Set<string>();
   readonly #unrecovered = new Set<string>();
   readonly #startedAt: number;
   #url = "";
@@ -777,7 +779,7 @@ export class Service {
           conversations: await this.#conversations.count(),
           activeConversations: this.#active.size,
           pendingQuestions: this.pending.count,
-          activeRuns: this.#runs.count,
+          activeRuns: this.#inTurn.size,
           connections: this.connections(),
         },
         store: {
@@ -982,6 +984,8 @@ export class Service {
   #committed({ conversationId, before, after, events }: Committed): void {
     if (isActive(after)) this.#active.add(conversationId);
     else this.#active.delete(conversationId);
+    if (after.context.active === null) this.#inTurn.delete(conversationId);
+    else this.#inTurn.add(conversationId);
     this.#tellOperator(after, events);
     this.pending.committed(before, after);
     const followers = this.#followers.get(conversationId);

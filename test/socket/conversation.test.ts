@@ -4,6 +4,24 @@ import { applyMergePatch, withoutNulls } from "../merge-patch.js";
 import { CHOICE, inWorld, TEXT, targetOf } from "../world.js";
 
 test(
+  "[5] the status counts the active runs of attached agents too",
+  inWorld(async (world) => {
+    const active = async () => (await world.operator.ok("service_status", {})).counts.activeRuns;
+    const { conversationId } = await world.conversation();
+    const { client } = await world.agent(conversationId);
+    assert.is(await active(), 0);
+    const { runId } = await world.send(conversationId, "go");
+    await world.send(conversationId, "and on");
+    await client.ok("run_claim", { runId });
+    assert.is(await active(), 1);
+    await client.ok("run_settle", { runId, state: "completed" });
+    assert.is(await active(), 1, "the one that waited");
+    await world.operator.ok("run_cancel", { runId: (await world.show(conversationId)).activeRun?.runId ?? "" });
+    assert.is(await active(), 0);
+  }),
+);
+
+test(
   "[5] a bare client asks, subscribes, answers, repeats, conflicts and tails with hand-written JSON",
   inWorld(async (world) => {
     const directory = await world.directory();
