@@ -79,6 +79,19 @@ export interface ConversationContext {
   readonly settled: readonly SettledRun[];
 }
 
+/** What every conversation begins with; its version is 1 once it is stored. */
+export const BEGINNING = {
+  harness: null,
+  revision: 0,
+  version: 0,
+  eventSequence: 0,
+  open: null,
+  receipts: [],
+  active: null,
+  waiting: [],
+  settled: [],
+} as const satisfies Partial<ConversationContext>;
+
 /** How many settled runs are remembered. */
 export const SETTLED_RUNS = 32;
 

@@ -8,7 +8,7 @@ import {
   questionContext,
   runAuthority,
 } from "./authority.js";
-import type { ConversationContext } from "./context.js";
+import { BEGINNING, type ConversationContext } from "./context.js";
 import type { Effect, Reply } from "./effects.js";
 import type { ConversationEvent, QuestionFacts } from "./facts.js";
 import { findReceipt, sameAnswer } from "./receipts.js";
@@ -55,17 +55,9 @@ const BLANK: ConversationContext = {
   scope: { kind: "global" },
   binding: null,
   runner: { kind: "attached" },
-  harness: null,
+  ...BEGINNING,
   serviceId: "",
   incarnationId: "",
-  revision: 0,
-  version: 0,
-  eventSequence: 0,
-  open: null,
-  receipts: [],
-  active: null,
-  waiting: [],
-  settled: [],
 };
 
 /** Narrows the event of a guard or an action to the one its transition is taken on. */

@@ -1,6 +1,6 @@
 import { answerAuthority, mayCall, mayRead } from "../machines/authority.js";
 import type { ConversationContext, CredentialStamp } from "../machines/context.js";
-import { cursorOf } from "../machines/context.js";
+import { BEGINNING, cursorOf } from "../machines/context.js";
 import { type ConversationState, decide } from "../machines/decide.js";
 import type { AskFacts, Caller, ConversationEvent, QuestionFacts, RunFacts, Standing } from "../machines/facts.js";
 import { questionResult } from "../machines/views.js";
@@ -369,17 +369,10 @@ export class Service {
         scope,
         binding: binding && { path: binding.path, device: binding.device, inode: binding.inode },
         runner,
-        harness: null,
+        ...BEGINNING,
+        version: 1,
         serviceId: this.#options.serviceId,
         incarnationId: this.#environment.uuid(),
-        revision: 0,
-        version: 1,
-        eventSequence: 0,
-        open: null,
-        receipts: [],
-        active: null,
-        waiting: [],
-        settled: [],
       };
       const conversation = await this.#conversations.create(context, at);
       return { conversation: conversation.snapshot };

@@ -1,5 +1,5 @@
 import type { Answer, Question, QuestionDraft } from "../../protocol/question.js";
-import type { ConversationContext, CredentialStamp } from "../context.js";
+import { BEGINNING, type ConversationContext, type CredentialStamp } from "../context.js";
 import { type ConversationState, openConversation } from "../decide.js";
 import type { AskFacts, Caller, ConversationEvent, QuestionFacts, RunFacts, Standing } from "../facts.js";
 
@@ -35,17 +35,9 @@ const CONTEXT: ConversationContext = {
   scope: { kind: "workspace", workspaceId: "/w" },
   binding: { path: "/w", device: "1", inode: "1" },
   runner: { kind: "command", command: ["agent"] },
-  harness: null,
+  ...BEGINNING,
   serviceId: "service-1",
   incarnationId: uuid(1, 0),
-  revision: 0,
-  version: 0,
-  eventSequence: 0,
-  open: null,
-  receipts: [],
-  active: null,
-  waiting: [],
-  settled: [],
 };
 
 // Who calls.

@@ -13,7 +13,7 @@ import {
 } from "./operations.js";
 
 /** A merge patch applied as RFC 7396 says, and once more than in the service on purpose. */
-export function patched(target: unknown, patch: unknown): unknown {
+function patched(target: unknown, patch: unknown): unknown {
   if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
   const result = new Map<string, unknown>(
     typeof target === "object" && target !== null && !Array.isArray(target) ? Object.entries(target) : [],

@@ -1,4 +1,4 @@
-import type { ConversationContext, CredentialStamp } from "../../machines/context.js";
+import { BEGINNING, type ConversationContext, type CredentialStamp } from "../../machines/context.js";
 import { type ConversationState, type Decision, decide, openConversation } from "../../machines/decide.js";
 import type { Effect, Reply } from "../../machines/effects.js";
 import type { AskFacts, Caller, ConversationEvent, QuestionFacts, RunFacts } from "../../machines/facts.js";
@@ -54,17 +54,9 @@ const workspaceContext: ConversationContext = {
   scope: { kind: "workspace", workspaceId: "/work" },
   binding: { path: "/work", device: "1", inode: "2" },
   runner: { kind: "command", command: ["agent"] },
-  harness: null,
+  ...BEGINNING,
   serviceId: "service-1",
   incarnationId: uuid(1),
-  revision: 0,
-  version: 0,
-  eventSequence: 0,
-  open: null,
-  receipts: [],
-  active: null,
-  waiting: [],
-  settled: [],
 };
 
 export const conversation = (part: Partial<ConversationContext> = {}): ConversationState =>

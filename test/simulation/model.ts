@@ -69,7 +69,7 @@ const verdict = (status: Verdict["status"], reason: string | null, question: str
 const KEPT = 32;
 
 /** Section 7: the pending question becomes a cancelled receipt, and the revision grows. */
-export function cancelPending(model: Model, reason: string): void {
+function cancelPending(model: Model, reason: string): void {
   if (model.pending === null) return;
   keep(model, { ...model.pending, status: "cancelled", reason, answer: null, continuation: null });
 }
@@ -81,7 +81,7 @@ function keep(model: Model, receipt: ModelReceipt): void {
 }
 
 /** Section 6.6: why the pending question no longer holds, or null. */
-export function lost(model: Model, facts: Facts): string | null {
+function lost(model: Model, facts: Facts): string | null {
   const { pending } = model;
   if (pending === null) return null;
   if (!facts.sameDirectory) return "workspace_replaced";
@@ -93,7 +93,7 @@ export function lost(model: Model, facts: Facts): string | null {
 }
 
 /** Section 6.1. */
-export function mayNotAnswer({ kind, revoked, rotatedOrExpired, readOnly }: Credential): string | null {
+function mayNotAnswer({ kind, revoked, rotatedOrExpired, readOnly }: Credential): string | null {
   if (kind !== "operator" && kind !== "device") return "not_permitted";
   if (revoked) return kind === "device" ? "device_revoked" : "not_permitted";
   if (rotatedOrExpired) return "not_permitted";

@@ -85,7 +85,7 @@ const request = fc.record({
   isLate: seldom,
 });
 
-export const move: fc.Arbitrary<Move> = fc.oneof(
+const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 44, arbitrary: request },
   { weight: 22, arbitrary: fc.record({ do: fc.constant("step" as const), pick: number }) },
   { weight: 10, arbitrary: fc.constant({ do: "drain" as const }) },
