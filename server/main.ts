@@ -13,6 +13,7 @@ import { RateLimits, type Rates } from "./limits.js";
 import { type Log, openLog } from "./log.js";
 import { loadPage, servePage } from "./page.js";
 import { CAPTAIN, OPERATOR, type PrincipalRegistry } from "./principals/registry.js";
+import { startCommand } from "./runs/command.js";
 import { LiveRuns } from "./runs/orphans.js";
 import { type Recovered, Service } from "./service.js";
 import { Sockets } from "./socket.js";
@@ -71,6 +72,9 @@ const STOP_MS = 15_000;
 /** An hour: agents think long, but not forever. */
 const RUN_TIMEOUT_MS = 3_600_000;
 
+/** What agents get: the service shuts others out of its own files, not out of the files its agents make. */
+const inheritedUmask = process.umask();
+
 /** Variables of the service's own environment that an agent's command does not get. */
 const PRIVATE_VARIABLES = /^(CLANKIE_|npm_|INIT_CWD$)/;
 
@@ -106,6 +110,7 @@ export async function serve(
         serviceId,
         retainEvents: options.retainEvents ?? BOUNDS.retainedEvents,
         runTimeoutMs: options.runTimeoutMs ?? RUN_TIMEOUT_MS,
+        startCommand: (command) => startCommand({ ...command, umask: inheritedUmask }),
         agentEnvironment: Object.fromEntries(
           Object.entries(process.env).flatMap(([name, value]) =>
             value === undefined || PRIVATE_VARIABLES.test(name) ? [] : [[name, value]],

@@ -10,6 +10,8 @@ export interface CommandOptions {
   readonly cwd: string;
   /** The whole environment; nothing of the service's own is added. PATH in it finds the program. */
   readonly env: Readonly<Record<string, string>>;
+  /** The mode bits that the program's new files lack; without it the service's own. */
+  readonly umask?: number;
   /** What the program reads on stdin, to its end. It need not read it. */
   readonly message: string;
   /** Milliseconds until the run is ended as `timed_out`. */
@@ -68,7 +70,9 @@ async function run(options: CommandOptions, cancelled: Promise<CommandEnd>): Pro
   const [program, ...args] = options.command;
   let child: ChildProcessWithoutNullStreams;
   try {
-    child = spawn(program, args, { cwd: options.cwd, env: options.env, stdio: "pipe", detached: true });
+    child = withUmask(options.umask, () =>
+      spawn(program, args, { cwd: options.cwd, env: options.env, stdio: "pipe", detached: true }),
+    );
   } catch (error) {
     return { kind: "not_started", code: codeOf(error) };
   }
@@ -112,6 +116,17 @@ async function run(options: CommandOptions, cancelled: Promise<CommandEnd>): Pro
     child.stdin.destroy();
     child.stdout.destroy();
     child.stderr.removeAllListeners("data").destroy();
+  }
+}
+
+/** A process inherits the umask of the moment it is made: the service's is for the service's own files. */
+function withUmask<T>(umask: number | undefined, make: () => T): T {
+  if (umask === undefined) return make();
+  const own = process.umask(umask);
+  try {
+    return make();
+  } finally {
+    process.umask(own);
   }
 }
 

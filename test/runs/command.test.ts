@@ -382,4 +382,16 @@ test("[10] nothing is handed over after the end", async ({ world }) => {
   assert.is(late, 0);
 });
 
+test("[10] an agent's files have the modes its owner's umask leaves, not the service's own", async ({ world }) => {
+  const own = process.umask(0o077);
+  try {
+    const command = world.sh("umask", { umask: 0o022 });
+    assert.is(process.umask(), 0o077);
+    await command.finished;
+  } finally {
+    process.umask(own);
+  }
+  assert.equal(world.lines, ["0022"]);
+});
+
 test.run();
