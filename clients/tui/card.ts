@@ -1,30 +1,27 @@
 import type { Question } from "../../protocol/question.js";
 import { safeText } from "../text.js";
 import { clip, hang, type Line, line, paragraph, span } from "./layout.js";
-import type { Card, State } from "./state.js";
+import { type Card, isLow, type State } from "./state.js";
 import { answerWords, cancelWords, continuationWords, spanWords, timeWords, whoWords } from "./words.js";
 
 /** The part of the card that scrolls. */
 export function cardBody(state: State, { question, target }: Card, width: number): readonly Line[] {
   const room = width - 2;
-  const meta = paragraph(
-    [askedWords(question, state.now), `request ${question.requestId}`, `revision ${target.expectedRevision}`].join(
-      " · ",
-    ),
-    room,
-    "dim",
-  );
+  const low = isLow(state);
+  const gap: readonly Line[] = low ? [] : [[]];
+  const about = [askedWords(question, state.now), `request ${question.requestId}`];
+  const meta = low ? [] : paragraph([...about, `revision ${target.expectedRevision}`].join(" · "), room, "dim");
   if (question.status !== "pending") return [...receiptLines(state, question, room), ...meta];
   return [
     ...paragraph(safeText(question.prompt), room, "strong"),
-    ...(question.options.length === 0 ? [] : [line("")]),
+    ...(question.options.length === 0 ? [] : gap),
     ...question.options.flatMap(({ label, description }, index) => [
       ...hang([span(` ${index + 1}  `, "accent")], safeText(label), room),
       ...(description === undefined || description === ""
         ? []
         : hang([span("    ")], safeText(description), room, "dim")),
     ]),
-    [],
+    ...gap,
     ...paragraph(freeWords(question), room),
     ...expiryLines(question, state.now, room),
     ...meta,
@@ -100,6 +97,7 @@ export function cardFoot(state: State, card: Card, width: number): readonly Line
       ),
     );
   }
+  if (isLow(state)) return [...lines, ...paragraph(shortWays(question), room, "strong")];
   return [
     ...lines,
     ...paragraph(answerWays(question), room, "strong"),
@@ -111,4 +109,11 @@ function answerWays({ options, allowFreeform }: Question): string {
   const choose = options.length === 0 ? [] : [`/question answer 1${options.length > 1 ? `…${options.length}` : ""}`];
   const write = allowFreeform ? ["/question text WORDS"] : [];
   return `Answer: ${[...choose, ...write].join(" or ")}`;
+}
+
+/** The same in one line of a narrow screen. */
+function shortWays({ options, allowFreeform }: Question): string {
+  const choose = options.length === 0 ? [] : ["answer N"];
+  const write = allowFreeform ? ["text WORDS"] : [];
+  return `/question ${[...choose, ...write, "cancel"].join("|")}`;
 }

@@ -4,6 +4,8 @@ export type Intent =
   | { readonly kind: "question"; readonly action: "read" | "list" | "cancel" }
   | { readonly kind: "answer"; readonly option: number }
   | { readonly kind: "answerText"; readonly text: string }
+  /** `/question text` with nothing behind it. */
+  | { readonly kind: "answerMissing" }
   | { readonly kind: "open"; readonly which: string }
   | { readonly kind: "new"; readonly directory: string; readonly command: readonly string[] }
   | { readonly kind: "help" }
@@ -39,9 +41,7 @@ export function parse(input: string): Intent {
   const text = /^\/question\s+text(?:\s([\s\S]*))?$/.exec(input);
   if (text !== null) {
     const words = (text[1] ?? "").trim();
-    return words === ""
-      ? invalid("Write your answer behind it: /question text YOUR WORDS")
-      : { kind: "answerText", text: words };
+    return words === "" ? { kind: "answerMissing" } : { kind: "answerText", text: words };
   }
   const entered = input.trim();
   if (entered.includes("\n")) {
@@ -77,6 +77,9 @@ function parseQuestion(words: readonly string[]): Intent {
   }
   if (action === "list" || action === "cancel") {
     return more.length === 0 ? { kind: "question", action } : invalid(`/question ${action} takes nothing behind it.`);
+  }
+  if (more.length === 0 && /^[1-9]\d?$/.test(action)) {
+    return invalid(`Nothing was sent. To choose option ${action}: /question answer ${action}`);
   }
   return invalid("There is /question, and /question answer N, text WORDS, cancel, list.");
 }

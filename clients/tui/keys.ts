@@ -25,8 +25,12 @@ const PASTE_END = "\x1b[201~";
 const PASTE_LIMIT = 262_144;
 const REST_LIMIT = 4_096;
 
-/** CSI, SS3, Escape with one character; strings a terminal answers with (OSC, DCS, APC, PM, SOS), which are dropped. */
-const WHOLE = [/^\x1b\[[0-?]*[ -/]*[@-~]/, /^\x1bO[0-9;]*[@-~]/, /^\x1b[^[OP\]X^_\x1b]/u];
+/**
+ * CSI, SS3, Alt with one of the keys that mean something with it. Before any other character Escape is a key of its
+ * own: a hand that goes on typing at once after it has not held Alt, and what it types is not lost.
+ */
+const WHOLE = [/^\x1b\[[0-?]*[ -/]*[@-~]/, /^\x1bO[0-9;]*[@-~]/, /^\x1b[\r\nbf\x7f\x08]/];
+/** What a terminal answers with (OSC, DCS, APC, PM, SOS), which is dropped. */
 const STRING = /^\x1b[P\]X^_][^\x07\x1b]*(?:\x07|\x1b\\)/;
 const PARTIAL = /^\x1b(?:\[[0-?]*[ -/]*|O[0-9;]*|[P\]X^_][^\x07\x1b]*\x1b?)?$/;
 

@@ -101,6 +101,8 @@ export interface Begun {
 export interface Notice {
   readonly tone: Tone;
   readonly text: string;
+  /** The request whose receipt it tells: it changes as the receipt does. */
+  readonly receiptOf?: string;
 }
 
 /** Names a displayed question and its revision. */
@@ -277,6 +279,9 @@ export function isUnread(state: State): boolean {
   const { card } = state;
   return card === null || card.hidden || card.target.requestId !== waiting.requestId;
 }
+
+/** Whether the screen is so low that a question gets the lines that are a comfort elsewhere. */
+export const isLow = ({ rows }: State): boolean => rows < 16;
 
 /** The card that is on screen, if one is. */
 export const shownCard = ({ card, pane }: State): Card | null =>

@@ -12,6 +12,7 @@ import {
   type Command,
   cardKey,
   type Event,
+  type Notice,
   type OpenConversation,
   type ReadOutcome,
   type Responded,
@@ -20,6 +21,7 @@ import {
   type State,
   selectedOf,
   shownCard,
+  waitingHere,
 } from "./state.js";
 import { eventLines, listSpan, measure } from "./view.js";
 import { answerWords, continuationWords, receiptWords, refusalWords, whoWords } from "./words.js";
@@ -334,6 +336,13 @@ function submit(state: State, before: State, intent: Intent): Step {
       }
       return act(state, before, { kind: "choice", optionId: option?.optionId ?? "" });
     }
+    case "answerMissing": {
+      const how =
+        shownCard(state) === null
+          ? "No question is on screen: /question reads it, then /question text YOUR WORDS."
+          : "Write your answer behind it: /question text YOUR WORDS";
+      return step(say(state, "warn", how));
+    }
     case "answerText":
       return act(state, before, { kind: "text", text: intent.text });
     default:
@@ -403,7 +412,7 @@ function sendMessage(state: State, text: string): Step {
 }
 
 function messageSent(state: State, text: string, outcome: Sent): State {
-  if (outcome.kind === "accepted") return say(state, "good", "Sent: the service accepted your message.");
+  if (outcome.kind === "accepted") return messageAccepted(state);
   const kept = { ...state, history: edit.remember(state.history, text) };
   switch (outcome.kind) {
     case "refused":
@@ -419,6 +428,17 @@ function messageSent(state: State, text: string, outcome: Sent): State {
     default:
       return outcome satisfies never;
   }
+}
+
+/** Whoever wrote "yes" while a question waits may take it for answered: it is said that it is not. */
+function messageAccepted(state: State): State {
+  const sent = "Sent: the service accepted your message.";
+  const waiting = waitingHere(state);
+  if (waiting === null) return say(state, "good", sent);
+  const way = waiting.options.length === 0 ? "/question text WORDS" : "/question answer N";
+  // a narrow screen has no room for both, and the way to answer must not be what is cut
+  const first = state.columns < 60 ? "Sent." : sent;
+  return say(state, "warn", `${first} This is a message and did not answer the question: /question, then ${way}.`);
 }
 
 function readQuestion(state: State): Step {
@@ -575,7 +595,7 @@ function linkChanged(state: State, before: State, connection: State["connection"
 
 function snapshotChanged(state: State, snapshot: ConversationSnapshot | null): Step {
   if (state.open === null) return step(state);
-  const next: State = { ...state, open: { ...state.open, snapshot } };
+  const next = noticeFollowing({ ...state, open: { ...state.open, snapshot } }, snapshot);
   if (snapshot === null || next.card === null) return step(next);
   const { card } = next;
   const { requestId, incarnationId, conversationId } = card.target;
@@ -594,11 +614,28 @@ function snapshotChanged(state: State, snapshot: ConversationSnapshot | null): S
   return step(receipt === undefined ? next : resolved(next, receipt));
 }
 
+/** What the notice says of a receipt is what the snapshot says of it. */
+function noticeFollowing(state: State, snapshot: ConversationSnapshot | null): State {
+  const requestId = state.notice?.receiptOf;
+  const receipt = requestId === undefined ? undefined : snapshot?.receipts[requestId];
+  return receipt === undefined ? state : { ...state, notice: storedNotice(receipt) };
+}
+
+/** A continuation only ever goes from accepted to an end: a reply that comes late takes none back. */
+function latest(state: State, receipt: Question): Question {
+  const { requestId, continuation } = receipt;
+  const seen = state.open?.snapshot?.receipts[requestId];
+  const ended = seen?.continuation !== undefined && seen.continuation.state !== "accepted";
+  return ended && continuation?.state === "accepted" ? seen : receipt;
+}
+
 /** The displayed question has a receipt: it changes on screen at once and says who. */
-function resolved(state: State, receipt: Question): State {
+function resolved(state: State, received: Question): State {
   const { card } = state;
-  if (card === null || card.target.requestId !== receipt.requestId) return state;
-  const next: State = { ...state, card: { ...card, question: receipt, scroll: 0 } };
+  if (card === null || card.target.requestId !== received.requestId) return state;
+  const receipt = latest(state, received);
+  const scroll = card.question.status === "pending" ? 0 : card.scroll;
+  const next: State = { ...state, card: { ...card, question: receipt, scroll } };
   if (card.question.status !== "pending" || state.attempts[receipt.requestId] !== undefined) return next;
   return say(next, "warn", `Resolved elsewhere: ${receiptWords(receipt)}.`);
 }
@@ -632,7 +669,8 @@ function questionRead(
 }
 
 function display(state: State, result: QuestionResult): State {
-  const { question, incarnationId, revision } = result;
+  const { incarnationId, revision } = result;
+  const question = result.question && latest(state, result.question);
   if (question === undefined || incarnationId === undefined || revision === undefined) {
     const gone = withoutCard(state);
     if (result.status === "refused")
@@ -774,8 +812,18 @@ function stored(state: State, attempt: Attempt, receipt: Question): State {
   const { [receipt.requestId]: _kept, ...kept } = done.kept;
   const clean = { ...done, kept };
   if (receipt.status === "cancelled") return say(clean, "good", `Cancelled: ${receiptWords(receipt)}.`);
-  const then = receipt.continuation === undefined ? "" : ` — ${continuationWords(receipt.continuation, 8)}`;
-  return say(clean, "good", `Sent and stored: ${answerWords(receipt)}, by ${whoWords(receipt.resolvedBy)}${then}.`);
+  return { ...clean, notice: storedNotice(latest(clean, receipt)) };
+}
+
+function storedNotice(receipt: Question): Notice {
+  const { continuation, requestId } = receipt;
+  const then = continuation === undefined ? "" : ` — ${continuationWords(continuation, 8)}`;
+  const lost = continuation?.state === "failed" || continuation?.state === "cancelled";
+  return {
+    tone: lost ? "warn" : "good",
+    text: `Sent and stored: ${answerWords(receipt)}, by ${whoWords(receipt.resolvedBy)}${then}.`,
+    receiptOf: requestId,
+  };
 }
 
 function refused(state: State, attempt: Attempt, result: QuestionResult): Step {

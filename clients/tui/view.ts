@@ -3,7 +3,17 @@ import { safeText } from "../text.js";
 import { cardBody, cardFoot } from "./card.js";
 import { COMMANDS, candidates } from "./commands.js";
 import { cells, clip, clipLine, graphemes, hang, type Line, line, lineCells, paragraph, span } from "./layout.js";
-import { isUnread, type Row, rowsOf, type State, selectedOf, waitingHere, waitingOf } from "./state.js";
+import {
+  isLow,
+  isUnread,
+  type Row,
+  rowsOf,
+  type State,
+  selectedOf,
+  shownCard,
+  waitingHere,
+  waitingOf,
+} from "./state.js";
 import { transcriptLines } from "./transcript.js";
 import { spanWords, timeWords } from "./words.js";
 
@@ -55,7 +65,7 @@ function layout(state: State): Layout {
   const width = side === 0 ? columns : columns - side - 2;
   const input = layoutInput(state, width);
   const small = rows < 12;
-  const hint = small ? [] : [hintLine(state, width)];
+  const hint = small || (isLow(state) && shownCard(state) !== null) ? [] : [hintLine(state, width)];
   const notice = limited(noticeLines(state, width), Math.max(1, Math.min(6, Math.floor(rows / 4))), width);
   const banner = small ? bannerLines(state, width).slice(0, 1) : bannerLines(state, width);
   const rest = Math.max(0, rows - 2 - input.lines.length - hint.length - notice.length - banner.length);
@@ -149,12 +159,18 @@ function cardWindow(state: State, { cardLines, cardFoot: foot, cardShown, width 
   if (card === null || card.hidden || pane !== "conversation") return [];
   const hidden = cardLines.length - cardShown;
   const scroll = Math.min(hidden, card.scroll);
-  const position = hidden > 0 ? ` lines ${scroll + 1}–${scroll + cardShown} of ${cardLines.length} · PgUp PgDn ` : "";
+  const position = hidden > 0 ? positionWords(scroll, cardShown, cardLines.length, width) : "";
   const title = card.question.status === "pending" ? " Question " : " Receipt ";
   const rule = "─".repeat(Math.max(0, width - cells(`┌─${title}${position}`)));
   const top: Line = [span("┌─", "accent"), span(title, "strong"), span(rule, "accent"), span(position, "warn")];
   const bar = (content: Line): Line => [span("│ ", "accent"), ...content];
   return [top, ...cardLines.slice(scroll, scroll + cardShown).map(bar), ...foot.map(bar)];
+}
+
+function positionWords(scroll: number, shown: number, all: number, width: number): string {
+  return width < 60
+    ? ` ${scroll + 1}–${scroll + shown} of ${all} · PgUp/Dn `
+    : ` lines ${scroll + 1}–${scroll + shown} of ${all} · PgUp PgDn `;
 }
 
 function paneLines(state: State, width: number): readonly Line[] {

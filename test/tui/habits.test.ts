@@ -31,6 +31,36 @@ test("ordinary text is a message and never an answer, also when it is “yes” 
   assert.is(answersOf(sitting).length, 0);
 });
 
+test("a message sent while a question waits is said to have answered nothing", () => {
+  const sitting = withQuestion();
+  const accepted = () =>
+    sitting.tell({ type: "sent", text: "yes", outcome: { kind: "accepted", runId: "run-3" } } as const);
+  sitting.line("yes");
+  accepted();
+  assert.is(
+    sitting.notice,
+    "Sent: the service accepted your message. This is a message and did not answer the question: /question, then /question answer N.",
+  );
+  sitting.tell({ type: "resize", columns: 40, rows: 12 });
+  accepted();
+  assert.match(sitting.screen, /^Sent\. This is a message[^…]*\/question answer N\.$/m);
+  sitting.tell({ type: "inbox", inbox: {} });
+  accepted();
+  assert.is(sitting.notice, "Sent: the service accepted your message.");
+});
+
+test("an incomplete command says the next step, and nothing is sent", () => {
+  const sitting = withQuestion();
+  sitting.line("/question text");
+  assert.match(sitting.notice, /^No question is on screen: \/question reads it/);
+  sitting.read(asked);
+  sitting.line("/question text ");
+  assert.match(sitting.notice, /^Write your answer behind it/);
+  sitting.line("/question 2");
+  assert.match(sitting.notice, /^Nothing was sent.*\/question answer 2$/);
+  assert.is(answersOf(sitting).length + sitting.taken("send").length, 0);
+});
+
 test("an answer goes to the request and revision on screen", () => {
   const sitting = withQuestion();
   sitting.read(asked);
@@ -267,6 +297,49 @@ test("“sent” is said with the receipt in hand and not before", () => {
     /Sent and stored: 2 “Second”, by the operator — run run-2 continues with it: accepted, not finished/,
   );
   assert.match(sitting.screen, /✔ Answered: 2 “Second”/);
+});
+
+test("what is said of a continuation follows the snapshot, and a late reply takes nothing back", () => {
+  const sitting = withQuestion();
+  const accepted = receipt(asked);
+  const completed = receipt(asked, { continuation: { runId: "run-2", state: "completed" } });
+  const snapshotWith = (stored: typeof accepted, revision: number) =>
+    sitting.tell({
+      type: "snapshot",
+      conversationId: CONVERSATION,
+      snapshot: snapshot({ receipts: { [asked.requestId]: stored }, revision }),
+    });
+  const reply = () =>
+    sitting.tell({
+      type: "responded",
+      requestId: asked.requestId,
+      outcome: { kind: "settled", result: { ...ready(accepted, 5), status: "resolved" } },
+    });
+  sitting.read(asked);
+  sitting.line("/question answer 2");
+  reply();
+  assert.match(sitting.notice, /accepted, not finished/);
+  snapshotWith(completed, 6);
+  assert.match(sitting.notice, /Sent and stored: 2 “Second”.*run run-2 continued with it: completed/);
+  assert.not.match(sitting.screen, /accepted, not finished/);
+
+  const late = withQuestion();
+  late.read(asked);
+  late.line("/question answer 2");
+  late.tell({
+    type: "snapshot",
+    conversationId: CONVERSATION,
+    snapshot: snapshot({ receipts: { [asked.requestId]: completed }, revision: 6 }),
+  });
+  late.tell({
+    type: "responded",
+    requestId: asked.requestId,
+    outcome: { kind: "settled", result: { ...ready(accepted, 5), status: "resolved" } },
+  });
+  late.line("/question");
+  late.reply(ready(accepted, 5));
+  assert.not.match(late.screen, /accepted, not finished/);
+  assert.match(late.screen, /completed/);
 });
 
 test("an answer on its way is not sent a second time", () => {

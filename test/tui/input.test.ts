@@ -66,6 +66,8 @@ test("commands are read as written", () => {
   assert.equal(parse("/question"), { kind: "question", action: "read" });
   assert.equal(parse("/question answer 12"), { kind: "answer", option: 12 });
   assert.equal(parse("/question text  /quit --now\n<b>"), { kind: "answerText", text: "/quit --now\n<b>" });
+  assert.equal(parse("/question text"), { kind: "answerMissing" });
+  assert.equal(parse("/question text  "), { kind: "answerMissing" });
   assert.equal(parse("/open My project"), { kind: "open", which: "My project" });
   assert.equal(parse("/new"), { kind: "new", directory: "", command: [] });
   assert.equal(parse("/new /a b -- node agent.js"), { kind: "new", directory: "/a b", command: ["node", "agent.js"] });
@@ -77,10 +79,9 @@ test("commands are read as written", () => {
     "/question answer 1 2",
     "/question answer one",
     "/question answer 1.5",
-    "/question text",
-    "/question text  ",
     "/question cancel now",
     "/question Answer 1",
+    "/question 2",
     "/questions",
     "/quit now",
     "/QUIT",

@@ -66,6 +66,13 @@ test("an Escape that nothing follows is the key", () => {
   assert.equal(all("a", "\u001b"), [text("a"), key("\u001b")]);
 });
 
+test("what follows an Escape at once is typed, unless it is a key that means something with Alt", () => {
+  assert.equal(all("\u001b/question list\r"), [key("\u001b"), text("/question list"), key("\r")]);
+  assert.equal(all("\u001b", "/question"), [key("\u001b"), text("/question")]);
+  assert.equal(all("\u001bé"), [key("\u001b"), text("é")]);
+  assert.equal(all("\u001bb\u001bf\u001b\u007f"), [key("\u001bb"), key("\u001bf"), key("\u001b\u007f")]);
+});
+
 test("what a terminal answers is not typed text", () => {
   assert.equal(all("\u001b]11;rgb:0000/0000/0000\u0007a\u001bP1+r\u001b\\b"), [text("a"), text("b")]);
 });

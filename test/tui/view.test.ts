@@ -90,6 +90,21 @@ test("a 50-line prompt at 80×24 lets every option be reached, and the way to an
   assert.match(sitting.screen, / 2 {2}Second/, "the last page ends with the options");
 });
 
+test("40×12 shows a short question whole, and its title and ways to answer uncut", () => {
+  const sitting = Sitting.open(40, 12, snapshot({ question: question(1) }));
+  sitting.read(question(1));
+  for (const part of [/number 1\?/, / 1 {2}First/, /the one on top/, / 2 {2}Second/, /One of these/]) {
+    assert.match(sitting.screen, part);
+  }
+  assert.match(sitting.screen, /│ \/question answer N\|text WORDS\|cancel$/m);
+  assert.not.match(sitting.screen, /│.*…|request |PgUp/);
+  const long = question(1, { prompt: TEXTS.manyLines });
+  const scrolled = Sitting.open(40, 12, snapshot({ question: long }));
+  scrolled.read(long);
+  scrolled.key("PAGE_DOWN", "PAGE_DOWN");
+  assert.match(scrolled.screen, /^┌─ Question ─* \d+–\d+ of 54 · PgUp\/Dn $/m);
+});
+
 test("long labels wrap instead of being cut", () => {
   const label = `${"word ".repeat(38)}end`;
   const asked = question(1, {
