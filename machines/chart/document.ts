@@ -65,8 +65,8 @@ directory and time are looked up for each event and come with it; the machine re
 
 const DEATH = `An answer is stored in one commit: the receipt (\`submitted\`, with answer, responder and time), the continuation's run
 in state \`accepted\`, both events and revision + 1 [6.9]. The caller is told \`resolved\` only after it, and the
-continuation is looked at again before it starts [6, continuations]. The commit is there as a whole or not at all, whenever
-the process dies: while it was being written, one of the first two rows holds.
+continuation waits for the run that asked, and is looked at again before it starts [6, continuations]. The commit is
+there as a whole or not at all, whenever the process dies: while it was being written, one of the first two rows holds.
 
 | the process dies | what is found at the next start | what the responder sees |
 | --- | --- | --- |
@@ -75,9 +75,10 @@ the process dies: while it was being written, one of the first two rows holds.
 | after the reply, before or during the run | the same | the receipt says that the continuation failed |
 
 Nothing is executed a second time; no stored answer is lost, and none is taken twice. Where the process lives on but the store cannot
-say whether the commit is durable, the service reads back first: an answer that is there is \`submitted\`, its
-continuation \`failed\`, \`acceptance_interrupted\`, and is not run [8, unknown commit]; one that is not there leaves
-the question pending.`;
+say whether the commit is durable, the caller hears \`storage_unavailable\`, which says neither yes nor no: it does not
+send the answer again but reads the request's receipt. The service reads back what is there before it says anything about
+that conversation again: an answer that is there is \`submitted\`, its continuation \`failed\`,
+\`acceptance_interrupted\`, and is not run [8, unknown commit]; one that is not there leaves the question pending.`;
 
 const section = (title: string, body: string): string => `## ${title}\n\n${body}`;
 
@@ -114,28 +115,66 @@ conversations have no questions, and a native takeover cancels the pending one [
 // What cancels.
 
 function whatCancels(transitions: readonly ChartTransition[], found: Exploration): string {
-  const rows = transitions
+  const causes = transitions
     .filter(({ region, to }) => region === "question" && to === "cancelled")
-    .map((each) => [
-      reasonsOf(each, found).map(code).join(", "),
-      `\`${each.event}\``,
-      whenIn(each),
-      meaning(each.event),
-      `[${each.rule}]`,
-    ]);
-  return `Each row takes a pending question to \`cancelled\`, with its receipt. Nothing else does; silence never answers, and
-passing time is noticed at the next use only. What an answered question started may still fail or be cancelled, but its
-receipt stays \`submitted\`.
-
-${table(["stored reason", "event", "where", "that is", "section"], rows)}
-
-The context of a question is lost for one of four reasons. Where more than one holds, the first of them is stored [6.6, 7]:
+    .flatMap((by) => reasonsOf(by, found).map((reason) => ({ reason, by })));
+  const rows = [...new Set(causes.map(({ reason }) => reason))].map((reason) => {
+    const uses = causes.filter((each) => each.reason === reason && isUse(each.by));
+    const others = causes.filter((each) => each.reason === reason && !isUse(each.by));
+    const named = others.length > 0 ? others : uses;
+    return {
+      isLoss: others.length === 0,
+      cells: [
+        code(reason),
+        lossWords(reason) ?? others.map(({ by }) => meaning(by.event)).join("; "),
+        noticed(uses, others),
+        others.length === 0 ? "a use" : others.map(({ by }) => `\`${by.event}\`, ${whenIn(by)}`).join("; "),
+        [...new Set(named.map(({ by }) => `[${by.rule}]`))].join(", "),
+      ],
+    };
+  });
+  const ordered = [...rows.filter(({ isLoss }) => !isLoss), ...rows.filter(({ isLoss }) => isLoss)];
+  const useRows = transitions
+    .filter((each) => each.region === "question" && each.to === "cancelled" && isUse(each))
+    .map((each) => [`\`${each.event}\``, meaning(each.event), effectWords(each), `[${each.rule}]`]);
+  return `Each row takes a pending question to \`cancelled\`, with its receipt. Nothing else does; silence never answers. What an
+answered question started may still fail or be cancelled, but its receipt stays \`submitted\`.
 
 ${table(
-  ["stored reason", "what is lost"],
-  LOST.map(([words, facts, at]) => [code(reasonOfLoss(facts, at)), words]),
-)}`;
+  ["stored reason", "that is", "noticed", "event, where", "section"],
+  ordered.map(({ cells }) => cells),
+)}
+
+A use looks the context up, and cancels what has lost it, before anything else is said of the question. These are the
+uses; a list (\`input_list\`), a snapshot, an inbox or a delta is none: it shows what is stored and checks nothing [7, below
+the table]. Somebody who may not answer, cancel or ask, or who names another request, is refused before the look [6.1, 6.2, 6.3].
+
+${table(["use", "that is", "what a lost context does, and what the caller hears", "section"], useRows)}
+
+Where more than one part of the context is lost, the first of these is stored [6.6, 7]: ${LOST_CONTEXT.map(code).join(", ")}.
+
+A captain may neither answer nor cancel a question, but it may take the native seat: its \`native_claim\` cancels the
+pending question as an operator's does [2, 7 native_takeover].`;
 }
+
+/** Does this look the context up and find it lost? */
+const isUse = ({ guard }: Pick<ChartTransition, "guard">): boolean =>
+  guard === "contextIsLost" || guard === "readsOneWhoseContextIsLost";
+
+type Cause = { readonly by: ChartTransition };
+
+function noticed(uses: readonly Cause[], others: readonly Cause[]): string {
+  if (others.length === 0) return "at the next use";
+  const first = others.every(({ by }) => by.event === "service.restarted") ? "at start" : "at once";
+  return uses.length === 0
+    ? first
+    : `${first}, in every conversation it touches; at the next use only where the revocation could not be carried through`;
+}
+
+const lossWords = (reason: string): string | undefined =>
+  LOST.find(([, facts, at]) => reasonOfLoss(facts, at) === reason)?.[0];
+
+const effectWords = ({ effect }: ChartTransition): string => (effect === null ? "" : (EFFECTS[effect]?.means ?? ""));
 
 /** A guard, or which ones do not stand in the way. */
 function whenIn({ guard, place }: ChartTransition): string {
@@ -172,7 +211,7 @@ const LOST_CONTEXT: readonly string[] = LOST.map(([, facts, at]) => reasonOfLoss
 
 /** What a transition stores as the reason; where it depends on what was lost, all that it can be. */
 function reasonsOf({ id, guard }: ChartTransition, found: Exploration): readonly string[] {
-  if (guard === "contextIsLost" || guard === "readsOneWhoseContextIsLost") return LOST_CONTEXT;
+  if (isUse({ guard })) return LOST_CONTEXT;
   return [...found.reasons]
     .filter(([reason, { taken }]) => reason.startsWith("cancelled ") && taken.includes(id))
     .map(([reason]) => reason.slice("cancelled ".length));

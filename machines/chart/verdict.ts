@@ -1,6 +1,7 @@
 import { BOUNDS } from "../../protocol/bounds.js";
 import type { ChartFacts, Standing } from "../../protocol/chart.js";
 import type { CredentialView, DeviceView } from "../../protocol/operations.js";
+import type { Question } from "../../protocol/question.js";
 import type { ConversationSnapshot } from "../../protocol/snapshot.js";
 import { answerAuthority, questionContext } from "../authority.js";
 import type { CredentialStamp } from "../context.js";
@@ -14,9 +15,11 @@ export interface Principal {
   readonly standing: Standing;
 }
 
-/** Why a principal may or may not answer what is pending, at the moment of the facts. */
+/** Why a principal may or may not answer what is pending, or the newest receipt, at the moment of the facts. */
 export interface Verdict {
   readonly may: boolean;
+  /** What the answer would be to; without a pending question it is the newest kept receipt. */
+  readonly about: "the pending question" | "the newest receipt" | "nothing";
   /** The item that decides. */
   readonly rule: string;
   readonly reason?: string;
@@ -57,16 +60,21 @@ function standingOf(view: CredentialView | DeviceView, at: string): Standing {
 }
 
 /**
- * Goes through section 6 for one who answers the pending question as it is displayed now. The facts are the service's,
- * looked up for this; what only the answer can tell is said to be open. Pure; the rules are `authority.ts`.
+ * Goes through section 6 for one who answers the pending question as it is displayed now, or, where none is pending, the
+ * newest receipt. The facts are the service's, looked up for this; what only the answer can tell is said to be open. Pure;
+ * the rules are `authority.ts`.
  */
 export function mayAnswer(principal: Principal, snapshot: ConversationSnapshot, facts: ChartFacts): Verdict {
   const { kind, id, standing } = principal;
   const authority = answerAuthority({ stamp: { kind, id, generation: 1 }, standing });
   const items: VerdictItem[] = [];
+  const { question } = snapshot;
+  const receipt = question === null ? newestReceipt(snapshot) : undefined;
+  const about = question !== null ? "the pending question" : receipt !== undefined ? "the newest receipt" : "nothing";
   const holds = (rule: string, says: string) => items.push({ rule, outcome: "holds", says });
   const fails = (rule: string, reason: string, says: string): Verdict => ({
     may: false,
+    about,
     rule,
     reason,
     items: [...items, { rule, outcome: "fails", says }],
@@ -74,13 +82,22 @@ export function mayAnswer(principal: Principal, snapshot: ConversationSnapshot, 
 
   if (!authority.ok) return fails("6.1", authority.reason, standingWords(principal));
   holds("6.1", standingWords(principal));
+  if (receipt !== undefined && receipt.incarnationId !== snapshot.incarnationId)
+    return fails("6.2", "stale_request", "the newest receipt is of an earlier incarnation");
   holds("6.2", "the displayed question is of the current incarnation");
-  const { question } = snapshot;
   if (question === null) {
+    if (receipt === undefined) return fails("6.3", "unknown_request", "nothing is pending, and no receipt is kept");
+    holds("6.3", "nothing is pending; the newest request is a kept receipt");
+    if (receipt.status === "submitted") {
+      const says = "it was submitted: the same answer gets the stored receipt, another one answer_conflict";
+      items.push({ rule: "6.4", outcome: "depends on the answer", says });
+      return { may: false, about, rule: "6.4", reason: "answer_conflict", items };
+    }
+    holds("6.4", "it was not submitted");
     return fails(
-      "6.3",
-      "unknown_request",
-      "nothing is pending; for a kept receipt, the same answer again gets it back (6.4), another is refused",
+      "6.5",
+      "question_cancelled",
+      `it was cancelled (${receipt.reason ?? "no reason"}): no answer is taken`,
     );
   }
   holds("6.3", "the request is pending");
@@ -109,8 +126,14 @@ export function mayAnswer(principal: Principal, snapshot: ConversationSnapshot, 
     );
   }
   holds("6.9", "an answer that fits would be stored, and only then resolved");
-  return { may: true, rule: "6.9", items };
+  return { may: true, about, rule: "6.9", items };
 }
+
+/** The receipt a responder most likely still displays. */
+const newestReceipt = ({ receipts }: ConversationSnapshot): Question | undefined =>
+  Object.values(receipts)
+    .toSorted((a, b) => ((a.resolvedAt ?? "") < (b.resolvedAt ?? "") ? -1 : 1))
+    .at(-1);
 
 const standingsIn = ({ workspaceIsSame, owner, asker }: ChartFacts) => ({
   workspaceIsSame,

@@ -15,7 +15,7 @@ export const EVENTS: { readonly [T in ConversationEvent["type"]]: EventWords } =
   "native.claim": { methods: ["native_claim"], means: "a harness takes the native seat" },
   "native.release": { methods: ["native_release"], means: "the harness gives the seat back" },
   "question.ask": { methods: ["request_user_input"], means: "the agent asks, or asks again" },
-  "question.read": { methods: ["input_get"], means: "somebody looks at the question or at a receipt" },
+  "question.read": { methods: ["input_get"], means: "somebody reads one question or receipt" },
   "question.answer": { methods: ["input_answer"], means: "somebody answers a displayed request at a revision" },
   "question.cancel": { methods: ["input_cancel"], means: "somebody cancels a displayed request at a revision" },
   "credential.revoked": {

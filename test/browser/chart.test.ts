@@ -215,6 +215,8 @@ test("[6] why a given principal may or may not answer right now, by its rule", a
   await says("operator/operator", /No: question_cancelled, by section 6\.6/);
   assert.match(await textOf(verdict), /the bound directory is gone, moved, or another one/);
   assert.is((await world.show(conversationId)).question?.status, "pending", "looking cancels nothing");
+  await world.operator.ok("input_get", { conversationId });
+  await says("operator/operator", /Already cancelled: question_cancelled with the receipt, by section 6\.5/);
   assert.equal(viewer.faults, []);
   await viewer.context.close();
 });

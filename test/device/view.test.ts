@@ -3,7 +3,8 @@ import * as assert from "uvu/assert";
 import { textOf } from "../../clients/device/html.js";
 import { start, update } from "../../clients/device/update.js";
 import { pageView, titleOf } from "../../clients/device/view/page.js";
-import { ago, until } from "../../clients/device/view/words.js";
+import { ago, askerWords, choiceWords, until } from "../../clients/device/view/words.js";
+import type { Question } from "../../protocol/question.js";
 
 const NOW = Date.parse("2026-01-02T03:04:05.000Z");
 const first = start(undefined, { now: NOW, notifications: "off", hidden: false, suggestedName: "iPhone" });
@@ -29,6 +30,31 @@ test("nothing is shown as waiting before it was read", () => {
   assert.is(titleOf(state), "Clankie");
   const [empty] = update(state, { type: "inbox", inbox: {} });
   assert.match(words(empty), /Nothing is waiting/);
+});
+
+test("who asked, and what it can be answered with, is said in words", () => {
+  const question: Question = {
+    requestId: "00000000-0000-4000-8000-000000000001",
+    incarnationId: "00000000-0000-4000-8000-000000000002",
+    conversationId: "c",
+    workspace: "/w",
+    purpose: "preference",
+    kind: "choice",
+    prompt: "Which?",
+    options: [
+      { optionId: "00000000-0000-4000-8000-000000000003", label: "A" },
+      { optionId: "00000000-0000-4000-8000-000000000004", label: "B" },
+    ],
+    allowFreeform: false,
+    createdAt: "2026-01-02T03:04:00.000Z",
+    originRunId: "session:operator",
+    status: "pending",
+  };
+  assert.is(askerWords(question), "Asked by the operator");
+  assert.is(askerWords({ ...question, originRunId: "session:x" }), "Asked by an attached agent");
+  assert.is(askerWords({ ...question, originRunId: "run" }), "Asked by the agent");
+  assert.is(choiceWords(question), "2 options");
+  assert.is(choiceWords({ ...question, allowFreeform: true }), "2 options, or your own words");
 });
 
 test("times are said as a person would", () => {

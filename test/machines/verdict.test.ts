@@ -6,7 +6,20 @@ import { type ConversationState, decide } from "../../machines/decide.js";
 import type { Caller, QuestionFacts, Standing } from "../../machines/facts.js";
 import { snapshotOf } from "../../machines/views.js";
 import type { ChartFacts } from "../../protocol/chart.js";
-import { after, answer, asked, cancelled, choice, conversation, held, send, time, uuid } from "./given.js";
+import {
+  after,
+  answer,
+  answered,
+  asked,
+  cancelled,
+  choice,
+  conversation,
+  held,
+  reset,
+  send,
+  time,
+  uuid,
+} from "./given.js";
 
 const test = suite("why a principal may or may not answer");
 
@@ -33,6 +46,8 @@ const STATES: readonly ConversationState[] = [
   asked(choice),
   asked({ ...choice, expiresInSeconds: 60 }),
   cancelled(),
+  answered(),
+  after(cancelled(), reset()),
   after(asked(), ...Array.from({ length: 16 }, () => send())),
 ];
 
@@ -44,9 +59,18 @@ test("[6] the verdict and its rule are what the machine decides for an answer th
           for (const standing of STANDINGS) {
             const principal: Principal = { kind, id: kind, name: kind, standing };
             const caller: Caller = { stamp: { kind, id: kind, generation: 1 }, standing };
-            const requestId = state.context.open?.question.requestId ?? uuid(77);
+            const newest = state.context.open?.question ?? Object.values(snapshotOf(state).receipts).at(-1);
+            const { requestId, incarnationId } = newest ?? { requestId: uuid(77) };
             const optionId = state.context.open?.question.options[0]?.optionId ?? uuid(78);
-            const event = answer({ caller, facts, at, requestId, answer: { kind: "choice", optionId } })(state);
+            // the newest receipt's answer was another one, where it has one
+            const event = answer({
+              caller,
+              facts,
+              at,
+              requestId,
+              ...(incarnationId && { incarnationId }),
+              answer: { kind: "choice", optionId },
+            })(state);
             const { steps, refused, reason } = takenBy(state, event, decide(state, event));
             const verdict = mayAnswer(principal, snapshotOf(state), factsOf(facts, at));
             const words = `${JSON.stringify(state.value)} ${kind} ${standing} ${JSON.stringify(facts)}`;
@@ -59,6 +83,17 @@ test("[6] the verdict and its rule are what the machine decides for an answer th
       }
     }
   }
+});
+
+test("[6.4] with nothing pending the verdict is about the newest receipt, and the same answer gets it", () => {
+  const operator: Principal = { kind: "operator", id: "operator", name: "operator", standing: "good" };
+  const verdictOn = (state: ConversationState) => mayAnswer(operator, snapshotOf(state), factsOf(held, time(1)));
+  const submitted = verdictOn(answered());
+  assert.is(submitted.about, "the newest receipt");
+  assert.match(submitted.items.at(-1)?.says ?? "", /the same answer gets the stored receipt.*answer_conflict/);
+  assert.is(submitted.items.at(-1)?.outcome, "depends on the answer");
+  assert.match(verdictOn(cancelled()).items.at(-1)?.says ?? "", /cancelled_by_owner/);
+  assert.is(verdictOn(conversation()).about, "nothing");
 });
 
 test("[2] everybody whom the service lists stands as they do at the moment of the facts", () => {

@@ -1,7 +1,13 @@
 import { chartOf, marksOf, type PossibleEvent } from "../../../machines/chart/live.js";
 import { type Marks, NO_MARKS } from "../../../machines/chart/marks.js";
 import { inWords, readChart } from "../../../machines/chart/model.js";
-import { mayAnswer, type Principal, principalsIn, type VerdictItem } from "../../../machines/chart/verdict.js";
+import {
+  mayAnswer,
+  type Principal,
+  principalsIn,
+  type Verdict,
+  type VerdictItem,
+} from "../../../machines/chart/verdict.js";
 import { EFFECTS, EVENTS, GUARDS } from "../../../machines/chart/words.js";
 import type { ChartFacts, ChartStep } from "../../../protocol/chart.js";
 import type { ConversationSnapshot } from "../../../protocol/snapshot.js";
@@ -90,17 +96,24 @@ function answering({ credentials, devices, principal }: Inside, { snapshot, look
 }
 
 function verdictView(principal: Principal, snapshot: ConversationSnapshot, facts: ChartFacts): View {
-  const { may, rule, reason, items } = mayAnswer(principal, snapshot, facts);
+  const verdict = mayAnswer(principal, snapshot, facts);
+  const { may, rule, items } = verdict;
   return h(
     "div",
     { class: "verdict", "data-may": String(may), "data-rule": rule },
-    h(
-      "p",
-      { class: may ? "verdict-yes" : "verdict-no", role: "status" },
-      may ? "Yes, with an answer that fits." : `No: ${reason ?? "refused"}, by section ${rule}.`,
-    ),
+    h("p", { class: may ? "verdict-yes" : "verdict-no", role: "status" }, verdictWords(verdict)),
     h("ol", { class: "items" }, ...items.map(itemView)),
   );
+}
+
+function verdictWords({ may, about, rule, reason }: Verdict): string {
+  if (may) return "Yes, with an answer that fits.";
+  if (about === "the newest receipt") {
+    if (rule === "6.4")
+      return "Already answered, by section 6.4: the same answer gets the receipt, another answer_conflict.";
+    if (rule === "6.5") return "Already cancelled: question_cancelled with the receipt, by section 6.5.";
+  }
+  return `No: ${reason ?? "refused"}, by section ${rule}.`;
 }
 
 const OUTCOMES: { readonly [O in VerdictItem["outcome"]]: string } = {

@@ -49,13 +49,17 @@ export function cardView(state: State, session: Paired, route: QuestionRoute): V
               ? form(state, session, card, question)
               : receipt(state, session, card, question),
         ),
-    h(
-      "p",
-      { key: "more", class: "card-more" },
-      h("a", { href: `#/conversation/${encodeURIComponent(conversationId)}` }, "Read the conversation"),
-    ),
+    (card === undefined || question === undefined) && conversationLink(conversationId),
   );
 }
+
+/** With the head, not below the form: there it would be behind what stays under the thumb. */
+const conversationLink = (conversationId: string): View =>
+  h(
+    "p",
+    { key: "more", class: "card-more" },
+    h("a", { href: `#/conversation/${encodeURIComponent(conversationId)}` }, "Read the conversation"),
+  );
 
 function unread(card: Card | undefined, requestId: string): View {
   return h(
@@ -105,6 +109,7 @@ function head(state: State, session: Paired, question: Question): View {
       h("span", { class: "unseen" }, "Directory: "),
       h("bdi", {}, question.workspace),
     ),
+    conversationLink(question.conversationId),
   );
 }
 
@@ -123,6 +128,11 @@ function form(state: State, session: Paired, card: Card, question: Question): Vi
       novalidate: true,
       on: { submit: () => ({ type: "send_pressed", requestId }) },
     },
+    h(
+      "p",
+      { key: "note", class: "hint" },
+      "An answer is a preference the agent reads. It approves nothing and runs no command.",
+    ),
     question.kind === "choice" &&
       h(
         "fieldset",
@@ -149,11 +159,6 @@ function form(state: State, session: Paired, card: Card, question: Question): Vi
         }),
         text.length > 3_500 && h("p", { key: "left", class: "hint" }, `${4_000 - text.length} characters left`),
       ),
-    h(
-      "p",
-      { key: "note", class: "hint" },
-      "An answer is a preference the agent reads. It approves nothing and runs no command.",
-    ),
     actions(state, session, card, question),
     card.confirming && confirmation(requestId),
   );

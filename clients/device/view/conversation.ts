@@ -1,5 +1,6 @@
 import type { ConversationEvent } from "../../../protocol/events.js";
 import type { Question } from "../../../protocol/question.js";
+import type { ConversationSnapshot } from "../../../protocol/snapshot.js";
 import { type Child, h, type Node } from "../html.js";
 import type { OpenConversation, Paired, Route, State } from "../state.js";
 import { icon } from "./icon.js";
@@ -96,7 +97,7 @@ function receipts(state: State, session: Paired, all: readonly Question[]): Chil
   );
 }
 
-function historyView(state: State, { history }: OpenConversation): View {
+function historyView(state: State, { history, snapshot }: OpenConversation): View {
   const { events, shown, reading, gap } = history;
   const drawn = events.slice(-shown);
   const hidden = events.length - drawn.length;
@@ -124,7 +125,11 @@ function historyView(state: State, { history }: OpenConversation): View {
         { key: "newest", class: "secondary", type: "button", on: { click: () => ({ type: "newest_pressed" }) } },
         "Go to the newest",
       ),
-    h("ol", { key: "events", class: "events" }, ...grouped(drawn).map((events) => eventView(state, events))),
+    h(
+      "ol",
+      { key: "events", class: "events" },
+      ...grouped(drawn).map((events) => eventView(state, events, snapshot?.receipts ?? {})),
+    ),
     h("p", { key: "end", id: "newest", class: "unseen", tabindex: -1 }, "End of the history"),
   );
 }
@@ -150,7 +155,13 @@ function grouped(events: readonly ConversationEvent[]): readonly Group[] {
 const textsOf = (events: Group): string =>
   events.map((event) => (event.type === "message" ? event.text : "")).join("\n");
 
-function eventView(state: State, events: Group): View {
+/** The event says only that it was answered; with what, the receipt does, as long as it is kept. */
+function resolvedWords(outcome: "submitted" | "cancelled", receipt: Question | undefined): string {
+  if (outcome === "cancelled") return "The question was cancelled";
+  return receipt === undefined ? "The question was answered" : `Answered: ${answerWords(receipt)}`;
+}
+
+function eventView(state: State, events: Group, kept: ConversationSnapshot["receipts"]): View {
   const [event] = events;
   const time = h("time", { class: "event-time", datetime: event.occurredAt }, clock(event.occurredAt, state.now));
   const line = (words: string, kind = ""): View =>
@@ -173,10 +184,7 @@ function eventView(state: State, events: Group): View {
     case "input_requested":
       return line(`Asked: ${event.prompt}`, "event-question");
     case "input_resolved":
-      return line(
-        event.outcome === "submitted" ? "The question was answered" : "The question was cancelled",
-        "event-question",
-      );
+      return line(resolvedWords(event.outcome, kept[event.requestId]), "event-question");
     case "tool":
       return line(`${event.name} ${event.phase}${event.summary === undefined ? "" : `: ${event.summary}`}`);
     case "activity":

@@ -2,7 +2,7 @@ import type { InboxEntry } from "../../../protocol/snapshot.js";
 import { h, type Node } from "../html.js";
 import type { Paired, State } from "../state.js";
 import { icon } from "./icon.js";
-import { ago, until } from "./words.js";
+import { ago, choiceWords, until } from "./words.js";
 
 /** All that waits, across conversations, the oldest first: that one has kept its agent waiting longest. */
 export function inboxView(state: State, session: Paired, chosen: string | undefined): Node {
@@ -77,7 +77,7 @@ function row(state: State, session: Paired, { question, title, conversationId }:
       h(
         "span",
         { class: "row-foot" },
-        question.kind === "choice" ? `${question.options.length} options` : "In your own words",
+        choiceWords(question),
         question.expiresAt !== undefined && h("span", { class: "row-tag" }, until(question.expiresAt, state.now)),
         isDrafted && h("span", { class: "row-tag" }, "Draft"),
       ),

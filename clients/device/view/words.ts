@@ -59,6 +59,12 @@ export function answerWords(question: Question): string {
   return question.options.find(({ optionId }) => optionId === answer.optionId)?.label ?? "an option";
 }
 
+/** What a question can be answered with. */
+export function choiceWords({ kind, options, allowFreeform }: Question): string {
+  if (kind === "text") return "In your own words";
+  return `${options.length} options${allowFreeform ? ", or your own words" : ""}`;
+}
+
 export function cancelWords(reason: CancelReason | undefined): string {
   switch (reason) {
     case undefined:
@@ -169,5 +175,7 @@ export function conversationWords(snapshot: ConversationSnapshot): string {
 }
 
 /** How a question names its asker. */
-export const askerWords = (question: Question): string =>
-  question.originRunId.startsWith("session:") ? "Asked by an attached agent" : "Asked by the agent";
+export function askerWords({ originRunId }: Question): string {
+  if (originRunId === "session:operator") return "Asked by the operator";
+  return originRunId.startsWith("session:") ? "Asked by an attached agent" : "Asked by the agent";
+}
