@@ -10,8 +10,8 @@ import { exists, filesBelow, root, run, say } from "./project.mjs";
 const dist = join(root, "dist");
 const stampFile = join(dist, ".build.json");
 const buildInfos = [".tsbuildinfo", ".device.tsbuildinfo"].map((name) => join(dist, name));
-/** What the validators in dist/ were made from; kept through builds that fail. */
-const validatorStamp = join(dist, ".validators");
+/** What the last build that succeeded was made from and left; kept through builds that fail. */
+const lastBuildFile = join(dist, ".last-build.json");
 const sourceFolders = ["bench", "clients", "machines", "protocol", "scripts", "server", "test"];
 const projects = [".", "clients/device"];
 const bundler = join(root, "scripts/bundle.mjs");
@@ -54,6 +54,10 @@ function outputOf(source) {
   return source.replace(/\.ts$/, ".js");
 }
 
+function sourceOf(output) {
+  return output.replace(/\.js$/, ".ts");
+}
+
 function hasProject(project) {
   return exists(join(root, project, "tsconfig.json"));
 }
@@ -82,11 +86,12 @@ function makeExecutable() {
   }
 }
 
-function lastValidators() {
+/** What the last build that succeeded was made from and left, or nothing. */
+function lastBuild() {
   try {
-    return readFileSync(validatorStamp, "utf8");
+    return JSON.parse(readFileSync(lastBuildFile, "utf8"));
   } catch {
-    return undefined;
+    return { validators: undefined, outputs: [] };
   }
 }
 
@@ -109,7 +114,10 @@ export async function build() {
   const key = fingerprint(files);
   mkdirSync(dist, { recursive: true });
   const validators = fingerprint(validatorSources(files));
-  if (lastValidators() !== validators) for (const buildInfo of buildInfos) rmSync(buildInfo, { force: true });
+  const last = lastBuild();
+  // The build info says what was emitted, not what is still there.
+  const isWhole = last.outputs.every((path) => exists(join(dist, path)) || !exists(join(root, sourceOf(path))));
+  if (last.validators !== validators || !isWhole) for (const file of buildInfos) rmSync(file, { force: true });
   rmSync(stampFile, { force: true });
   prune(files);
   const steps = projects
@@ -122,6 +130,6 @@ export async function build() {
   }
   makeExecutable();
   writeFileSync(stampFile, JSON.stringify({ key }));
-  writeFileSync(validatorStamp, validators);
+  writeFileSync(lastBuildFile, JSON.stringify({ validators, outputs: outputs(files) }));
   say(`setup: compiled in ${((Date.now() - started) / 1000).toFixed(1)} s`);
 }

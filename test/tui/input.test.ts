@@ -40,7 +40,7 @@ test("whatever the keys, the cursor stays inside and the text has no control cha
     edit.removeToEnd,
   );
   const typed = fc.string({ unit: "binary" }).map((text) => (editor: edit.Editor) => edit.insert(editor, text));
-  fc.assert(
+  return fc.assert(
     fc.property(fc.array(fc.oneof(steps, typed)), (keys) => {
       const editor = keys.reduce((current, key) => key(current), edit.EMPTY);
       assert.ok(editor.cursor >= 0 && editor.cursor <= editor.text.length);

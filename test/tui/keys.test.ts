@@ -97,7 +97,7 @@ test("whatever is sent in whatever pieces, nothing is lost in a loop and text ne
     "5~",
     "\u001b[M",
   );
-  fc.assert(
+  return fc.assert(
     fc.property(fc.array(fc.array(pieces).map((part) => part.join(""))), (chunks) => {
       for (const token of all(...chunks)) {
         if (token.kind === "text") assert.not.match(token.text, /[\u0000-\u001f\u007f]/);
