@@ -56,6 +56,10 @@ export interface RunsHost {
 const KILL_GRACE_MS = 3_000;
 /** When the end of a run that the store did not take is stored again, in milliseconds. */
 const SETTLE_AGAIN_MS = 1_000;
+/** The pause doubles up to this many milliseconds. */
+const LONGEST_PAUSE_MS = 60_000;
+/** Faults of the store, which may pass: a run keeps its place until its end is stored. */
+const MAY_PASS: ReadonlySet<string> = new Set(["storage_unavailable", "question_state_unavailable"]);
 /** So many agent lines are stored with one commit. */
 const LINES_A_COMMIT = 100;
 
@@ -185,17 +189,17 @@ export class Runs {
     entry: Live,
     end: RunEnd,
   ): Promise<void> {
-    while (!entry.stopped) {
+    for (let pause = SETTLE_AGAIN_MS; !entry.stopped; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
       try {
         await this.#host.settle(conversationId, caller, runId, end);
         return;
       } catch (error) {
         this.#host.log("the end of a run could not be stored", { conversationId, runId, error: String(error) });
-        if (!(error instanceof Fault) || error.data.code !== "storage_unavailable") return;
+        if (!(error instanceof Fault) || !MAY_PASS.has(error.data.code)) return;
       }
       await new Promise<void>((resolve) => {
         entry.wake = resolve;
-        this.#host.after(SETTLE_AGAIN_MS, resolve);
+        this.#host.after(pause, resolve);
       });
     }
   }

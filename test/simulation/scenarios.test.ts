@@ -354,4 +354,14 @@ test("an idle conversation that is not settled stays the only object of its id",
   assert.equal(faults, []);
 });
 
+test("a run whose conversation cannot be read for a moment is settled when it can be read again", async () => {
+  const { faults } = await simulate(begin(), [
+    { do: "request", who: 0, what: "send", where: 0, pick: 0, isLate: false },
+    { do: "read", fault: "corrupt", where: 0, count: 1 },
+    { do: "request", who: 0, what: "show", where: 24, pick: 0, isLate: false },
+    { do: "agent", pick: 0, does: "say" },
+  ]);
+  assert.equal(faults, []);
+});
+
 test.run();
