@@ -16,18 +16,18 @@ const fullerFolders = ["browser/", "crash/", "agents-e2e/", "schedules/"];
 
 /** Seconds a file of a folder may take; the first that fits counts. */
 const limits = [
-  ["agents-e2e/", 300],
-  ["browser/", 300],
-  ["crash/", 300],
-  ["fuzz/", 300],
-  ["operation/", 300],
-  ["process/", 300],
-  ["service/", 300],
-  ["property/", 300],
+  ["agents-e2e/", 900],
+  ["browser/", 600],
+  ["crash/", 600],
+  ["fuzz/", 600],
+  ["operation/", 600],
+  ["process/", 600],
+  ["service/", 600],
+  ["property/", 600],
   ["schedules/", 600],
-  ["scripts/", 300],
-  ["simulation/", 300],
-  ["", 120],
+  ["scripts/", 600],
+  ["simulation/", 600],
+  ["", 300],
 ];
 
 const filesAtOnce = 2;
