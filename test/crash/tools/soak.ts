@@ -10,8 +10,12 @@ const [seconds = 600, conversations = 200, subscribers = 1_000] = process.argv.s
 
 /** Owners that ask and answer at the same time. */
 const OWNERS = 20;
-/** Conversations whose every request and notification the checker sees; all of them would not fit into memory. */
-const RECORDED = 8;
+/**
+ * Conversations whose every request and notification the checker sees, at the pace at which people answer: the search of the
+ * checker takes the longer the more there is.
+ */
+const RECORDED = 4;
+const RECORDED_PAUSE_MS = 1_000;
 /** One subscriber in so many does not read. */
 const STALLED_ONE_IN = 20;
 /** Shorter than what the service gives a peer that answers no ping. */
@@ -110,6 +114,7 @@ await withDirectory(async (directory) => {
         await client.call("run_claim", { runId });
         await client.call("run_event", { runId, event: { type: "message", text: "thank you", streaming: false } });
         await client.call("run_settle", { runId, state: "completed" });
+        if (owner < RECORDED) await new Promise((resolve) => setTimeout(resolve, RECORDED_PAUSE_MS));
       } catch (error) {
         if (error instanceof Lost) return;
         const code = error instanceof Refused ? error.code : String(error);
@@ -156,6 +161,7 @@ await withDirectory(async (directory) => {
   for (let waits = 0; behind() > 0 && waits < 200; waits += 1) await new Promise((resolve) => setTimeout(resolve, 50));
   recorder.note({ type: "settled" });
   const closed = followers.filter(({ client }) => client?.socket.readyState !== 1).length;
+  process.stderr.write(`behind ${behind()}, closed ${closed}; checking ${recorder.records.length} records\n`);
   const violations = check(recorder.records);
   latencies.sort((one, other) => one - other);
   const report = {
