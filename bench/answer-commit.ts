@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { BEGINNING } from "../machines/context.js";
 import { decide, openConversation } from "../machines/decide.js";
 import type { Caller } from "../machines/facts.js";
 import { commitOf } from "../server/conversations/record.js";
@@ -18,17 +19,10 @@ export function answerCommit(): Commit {
     scope: { kind: "workspace", workspaceId: "/tmp/clankie-bench-000000/workspace" },
     binding: { path: "/tmp/clankie-bench-000000/workspace", device: "65024", inode: "1234567" },
     runner: { kind: "attached" },
-    harness: null,
+    ...BEGINNING,
+    version: 1,
     serviceId: randomUUID(),
     incarnationId,
-    revision: 0,
-    version: 1,
-    eventSequence: 0,
-    open: null,
-    receipts: [],
-    active: null,
-    waiting: [],
-    settled: [],
   });
   const made = commitOf({ previous: null, next: opened, effects: [], fence: [], retainEvents: 1_000 });
   const asked = decide(opened, {

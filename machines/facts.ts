@@ -44,7 +44,8 @@ interface Timed {
   readonly at: string;
 }
 
-interface Targeted {
+/** What an answer and a cancellation have in common: who responds to what, and the facts at that moment. */
+export interface Response extends Timed {
   readonly caller: Caller;
   readonly incarnationId: string;
   readonly requestId: string;
@@ -81,8 +82,8 @@ export type ConversationEvent =
       readonly facts: AskFacts;
     })
   | (Timed & { readonly type: "question.read"; readonly requestId?: string; readonly facts: QuestionFacts })
-  | (Timed & Targeted & { readonly type: "question.answer"; readonly answer: Answer; readonly runId: string })
-  | (Timed & Targeted & { readonly type: "question.cancel" })
+  | (Response & { readonly type: "question.answer"; readonly answer: Answer; readonly runId: string })
+  | (Response & { readonly type: "question.cancel" })
   | (Timed & { readonly type: "credential.revoked"; readonly credential: Pick<CredentialStamp, "kind" | "id"> })
   | (Timed & { readonly type: "run.begin"; readonly runId: string; readonly facts: RunFacts })
   | (Timed & { readonly type: "run.claim"; readonly caller: Caller; readonly runId: string; readonly facts: RunFacts })

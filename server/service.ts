@@ -2,13 +2,21 @@ import { answerAuthority, mayCall, mayRead } from "../machines/authority.js";
 import type { ConversationContext, CredentialStamp } from "../machines/context.js";
 import { BEGINNING, cursorOf } from "../machines/context.js";
 import { type ConversationState, decide } from "../machines/decide.js";
-import type { AskFacts, Caller, ConversationEvent, QuestionFacts, RunFacts, Standing } from "../machines/facts.js";
+import type {
+  AskFacts,
+  Caller,
+  ConversationEvent,
+  QuestionFacts,
+  Response,
+  RunFacts,
+  Standing,
+} from "../machines/facts.js";
 import { questionResult } from "../machines/views.js";
 import { BOUNDS } from "../protocol/bounds.js";
 import type { ChartCredential, ChartFacts } from "../protocol/chart.js";
 import type { ConversationEvent as StoredEvent } from "../protocol/events.js";
 import type { Method, Params, Result, WorkspaceFacts } from "../protocol/operations.js";
-import type { Question, QuestionResult } from "../protocol/question.js";
+import type { Question, QuestionResult, Target } from "../protocol/question.js";
 import { checkEvent } from "../protocol/results.js";
 import type { ConversationSnapshot } from "../protocol/snapshot.js";
 import { ChartFollower, Charts } from "./charts.js";
@@ -571,16 +579,11 @@ export class Service {
     },
 
     input_answer: (params, call) => {
-      const { conversationId, incarnationId, requestId, expectedRevision, answer } = params;
+      const { conversationId, requestId, answer } = params;
       const runId = this.#environment.uuid();
-      return this.#answering(params, call, (caller, facts) => ({
+      return this.#answering(params, call, (response) => ({
+        ...response,
         type: "question.answer",
-        at: this.#now(),
-        caller,
-        incarnationId,
-        requestId,
-        expectedRevision,
-        facts,
         answer,
         runId,
       })).then((result) => {
@@ -594,18 +597,8 @@ export class Service {
       });
     },
 
-    input_cancel: (params, call) => {
-      const { incarnationId, requestId, expectedRevision } = params;
-      return this.#answering(params, call, (caller, facts) => ({
-        type: "question.cancel",
-        at: this.#now(),
-        caller,
-        incarnationId,
-        requestId,
-        expectedRevision,
-        facts,
-      }));
-    },
+    input_cancel: (params, call) =>
+      this.#answering(params, call, (response) => ({ ...response, type: "question.cancel" })),
 
     run_claim: async ({ runId }, call, caller) => {
       const conversationId = await this.#ownRun(runId, caller);
@@ -819,14 +812,16 @@ export class Service {
 
   /** `input_answer` and `input_cancel`: the caller is looked up with the facts, as the first of them. Contract 6.1. */
   #answering(
-    { conversationId }: { readonly conversationId: string },
+    { conversationId, incarnationId, requestId, expectedRevision }: Target,
     call: Call,
-    event: (caller: Caller, facts: QuestionFacts) => ConversationEvent,
+    event: (response: Response) => ConversationEvent,
   ): Promise<QuestionResult> {
+    const by = (caller: Caller, facts: QuestionFacts): ConversationEvent =>
+      event({ at: this.#now(), caller, incarnationId, requestId, expectedRevision, facts });
     const refused = this.principals.caller(call.presented);
     const verdict = answerAuthority(refused);
     if (!verdict.ok) {
-      if (this.#charts.isWatched(conversationId)) void this.#showRefusal(conversationId, event(refused, NO_FACTS));
+      if (this.#charts.isWatched(conversationId)) void this.#showRefusal(conversationId, by(refused, NO_FACTS));
       return Promise.resolve({ status: "refused", conversationId, reason: verdict.reason });
     }
     return this.#question(conversationId, async (state) => {
@@ -834,7 +829,7 @@ export class Service {
       // From here to the fence in one go, after the slow fact: the fence covers exactly what was looked up.
       const caller = this.principals.caller(call.presented);
       return {
-        event: event(caller, this.#questionFacts(state, workspaceIsSame)),
+        event: by(caller, this.#questionFacts(state, workspaceIsSame)),
         fence: this.principals.fence([caller.stamp, ...stampsOf(state)]),
       };
     });
